@@ -1,0 +1,369 @@
+/// \file
+/// Non-owning views of token payloads: packed rows, [B, S, D] batches, ragged and left-padded ones.
+///
+/// A view is a pointer and sizes, trivially copyable, and never knows whether its memory is on the
+/// host or on a device: the execution policy of the call must match.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <iterator>
+#include <ranges>
+#include <string>
+#include <type_traits>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/math.hpp"
+
+namespace seqpack {
+
+/// What a token's payload can be made of: any integer, bool, half, bfloat16, fp8, float, double, or
+/// a struct of them.
+template <class T>
+concept element = std::is_trivially_copyable_v<T> && std::is_object_v<T>;
+
+/// Anything with the members of std::mdspan: std::mdspan, cuda::std::mdspan, the reference one.
+template <class M>
+concept mdspan_like = requires(const M& m, typename M::element_type* p) {
+  { M::rank() } -> std::convertible_to<std::size_t>;
+  { m.extent(0) } -> std::convertible_to<offset_t>;
+  { m.stride(0) } -> std::convertible_to<offset_t>;
+  { m.data_handle() } -> std::convertible_to<typename M::element_type*>;
+};
+
+/// A range of addresses that a view may touch, in bytes.
+struct footprint {
+  const char* first;
+  const char* last;
+
+  /// Whether the two ranges share a byte. std::less gives a total order of unrelated pointers.
+  bool overlaps(const footprint& other) const noexcept {
+    const std::less<const char*> before;
+    return first != last && other.first != other.last && before(first, other.last) &&
+           before(other.first, last);
+  }
+};
+
+namespace view_checks {
+
+inline void not_negative(const char* name, offset_t value) {
+  if (value < 0) reject(name, value, "a size must be at least 0");
+}
+
+inline std::uint64_t address_bits(const void* data) noexcept {
+  return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(data));
+}
+template <class T>
+constexpr std::uint64_t stride_bits(offset_t stride) noexcept {
+  return static_cast<std::uint64_t>(stride) * sizeof(T);
+}
+
+/// The elements of a trailing payload [d0, d1, ...], which must be contiguous.
+template <mdspan_like M>
+constexpr offset_t payload_of(const M& m, std::size_t first) {
+  offset_t size = 1;
+  for (std::size_t r = M::rank(); r > first; --r) {
+    if (m.extent(r - 1) != 1 && static_cast<offset_t>(m.stride(r - 1)) != size) {
+      reject("stride of dimension " + std::to_string(r - 1), static_cast<offset_t>(m.stride(r - 1)),
+             "the payload of a token must be contiguous, so it must be " + std::to_string(size));
+    }
+    size *= static_cast<offset_t>(m.extent(r - 1));
+  }
+  return size;
+}
+
+}  // namespace view_checks
+
+/// A column and the batch row that it is in.
+struct table_position {
+  offset_t row;
+  offset_t column;
+};
+
+/// Packed tokens: [rows, D], contiguous. A full row has T rows, a shard T / CP, all shards CP * T /
+/// CP in rank-major order.
+template <element T>
+struct row_view {
+  using element_type = T;
+  using value_type = std::remove_const_t<T>;
+
+  T* data = nullptr;
+  offset_t rows = 0;
+  offset_t payload = 1;  ///< D, elements of one token
+
+  constexpr row_view() = default;
+  /// \throws invalid_input for a negative size.
+  constexpr row_view(T* pointer, offset_t row_count, offset_t elements = 1)
+      : data(pointer), rows(row_count), payload(elements) {
+    view_checks::not_negative("rows", rows);
+    view_checks::not_negative("payload", payload);
+  }
+  /// One element per token, from any contiguous range.
+  template <std::ranges::contiguous_range R>
+    requires std::same_as<std::remove_reference_t<std::ranges::range_reference_t<R>>, T> &&
+        (std::ranges::borrowed_range<R> || std::is_lvalue_reference_v<R>)&&(
+            !mdspan_like<std::remove_cvref_t<R>>)constexpr row_view(R&& range)
+        : row_view(std::ranges::data(range), static_cast<offset_t>(std::ranges::size(range))) {}
+    /// [rows, ...] or, with all shards, [CP, rows, ...] flattened to rows by the caller.
+    /// \throws invalid_input unless everything behind dimension 0 is contiguous.
+    template <mdspan_like M>
+      requires std::same_as<typename M::element_type, T> &&
+          (M::rank() >= 1) constexpr row_view(const M& m)
+          : row_view(m.data_handle(), static_cast<offset_t>(m.extent(0)),
+                     view_checks::payload_of(m, 1)) {
+        if (rows > 1 && static_cast<offset_t>(m.stride(0)) != payload) {
+          reject("stride of dimension 0", static_cast<offset_t>(m.stride(0)),
+                 "packed rows must be contiguous, so it must be " + std::to_string(payload));
+        }
+      }
+      /// A view that only reads.
+      constexpr operator row_view<const T>() const requires(!std::is_const_v<T>) {
+        return {data, rows, payload};
+      }
+
+      SEQPACK_HD constexpr T* at(offset_t row) const noexcept {
+        return data + row * payload;
+      }
+
+      footprint touched() const noexcept {
+        const auto* const first = reinterpret_cast<const char*>(data);
+        return {first, first + rows * payload * static_cast<offset_t>(sizeof(T))};
+      }
+      std::uint64_t address_bits() const noexcept {
+        return view_checks::address_bits(data) | view_checks::stride_bits<T>(payload);
+      }
+};
+
+template <std::ranges::contiguous_range R>
+  requires(!mdspan_like<std::remove_cvref_t<R>>)
+row_view(R&&)
+->row_view<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+template <mdspan_like M>
+row_view(const M&) -> row_view<typename M::element_type>;
+
+/// A batch that token (b, s) can be asked of. Models: batch_view, left_padded_view, ragged_view.
+/// A table has batch() rows; row b has columns(b) columns, lead(b) of them before its token 0. The
+/// columns of all rows, in order, are numbered from 0 to positions() - 1. address_bits() has a bit
+/// set that the address of some token, in bytes, may have set: its lowest one is the alignment.
+template <class V>
+concept token_table = std::is_trivially_copyable_v<V> && element<typename V::value_type> &&
+    requires(const V& v, offset_t n) {
+  { v.batch() } -> std::same_as<offset_t>;
+  { v.payload() } -> std::same_as<offset_t>;
+  { v.positions() } -> std::same_as<offset_t>;
+  { v.first_position(n) } -> std::same_as<offset_t>;
+  { v.locate(n) } -> std::same_as<table_position>;
+  { v.columns(n) } -> std::same_as<offset_t>;
+  { v.lead(n) } -> std::same_as<offset_t>;
+  { v.stride() } -> std::same_as<offset_t>;
+  { v.at(n, n) } -> std::same_as<typename V::element_type*>;
+  { v.touched() } -> std::same_as<footprint>;
+  { v.address_bits() } -> std::same_as<std::uint64_t>;
+};
+
+/// [B, S, D], right-padded, strided in batch and token; the payload is contiguous.
+template <element T>
+class batch_view {
+ public:
+  using element_type = T;
+  using value_type = std::remove_const_t<T>;
+
+  constexpr batch_view() = default;
+  /// A dense [batch, width, payload].
+  /// \throws invalid_input for a negative size.
+  constexpr batch_view(T* data, offset_t batch, offset_t width, offset_t payload = 1)
+      : batch_view(data, batch, width, payload, width * payload, payload) {}
+  /// With strides in elements.
+  constexpr batch_view(T* data, offset_t batch, offset_t width, offset_t payload,
+                       offset_t batch_stride, offset_t token_stride)
+      : data_(data),
+        batch_(batch),
+        width_(width),
+        payload_(payload),
+        batch_stride_(batch_stride),
+        token_stride_(token_stride) {
+    view_checks::not_negative("batch", batch);
+    view_checks::not_negative("width", width);
+    view_checks::not_negative("payload", payload);
+  }
+  /// [B, S] or [B, S, ...] of any layout whose payload is contiguous.
+  /// \throws invalid_input for a payload that is not.
+  template <mdspan_like M>
+    requires std::same_as<typename M::element_type, T> &&
+        (M::rank() >= 2) constexpr batch_view(const M& m)
+        : batch_view(m.data_handle(), static_cast<offset_t>(m.extent(0)),
+                     static_cast<offset_t>(m.extent(1)), view_checks::payload_of(m, 2),
+                     static_cast<offset_t>(m.stride(0)), static_cast<offset_t>(m.stride(1))) {}
+    constexpr operator batch_view<const T>() const requires(!std::is_const_v<T>) {
+      return {data_, batch_, width_, payload_, batch_stride_, token_stride_};
+    }
+
+    SEQPACK_HD constexpr T* data() const noexcept {
+      return data_;
+    }
+    SEQPACK_HD constexpr offset_t batch() const noexcept {
+      return batch_;
+    }
+    SEQPACK_HD constexpr offset_t width() const noexcept {
+      return width_;
+    }
+    SEQPACK_HD constexpr offset_t payload() const noexcept {
+      return payload_;
+    }
+    SEQPACK_HD constexpr offset_t batch_stride() const noexcept {
+      return batch_stride_;
+    }
+    SEQPACK_HD constexpr offset_t stride() const noexcept {
+      return token_stride_;
+    }
+
+    SEQPACK_HD constexpr offset_t positions() const noexcept {
+      return batch_ * width_;
+    }
+    SEQPACK_HD constexpr offset_t first_position(offset_t b) const noexcept {
+      return b * width_;
+    }
+    SEQPACK_HD constexpr table_position locate(offset_t position) const noexcept {
+      const offset_t b = divide(position, width_);
+      return {b, position - b * width_};
+    }
+    SEQPACK_HD constexpr offset_t columns(offset_t) const noexcept {
+      return width_;
+    }
+    SEQPACK_HD constexpr offset_t lead(offset_t) const noexcept {
+      return 0;
+    }
+    SEQPACK_HD constexpr T* at(offset_t b, offset_t column) const noexcept {
+      return data_ + b * batch_stride_ + column * token_stride_;
+    }
+
+    footprint touched() const noexcept {
+      if (batch_ == 0 || width_ == 0 || payload_ == 0) return {nullptr, nullptr};
+      const offset_t across = (batch_ - 1) * batch_stride_;
+      const offset_t along = (width_ - 1) * token_stride_;
+      const T* const first = data_ + min_of(across, 0) + min_of(along, 0);
+      const T* const last = data_ + max_of(across, 0) + max_of(along, 0) + payload_;
+      return {reinterpret_cast<const char*>(first), reinterpret_cast<const char*>(last)};
+    }
+    std::uint64_t address_bits() const noexcept {
+      return view_checks::address_bits(data_) | view_checks::stride_bits<T>(token_stride_) |
+             view_checks::stride_bits<T>(batch_ > 1 ? batch_stride_ : 0);
+    }
+
+   private:
+    T* data_ = nullptr;
+    offset_t batch_ = 0;
+    offset_t width_ = 0;
+    offset_t payload_ = 1;
+    offset_t batch_stride_ = 0;
+    offset_t token_stride_ = 1;
+};
+
+template <mdspan_like M>
+batch_view(const M&) -> batch_view<typename M::element_type>;
+
+/// [B, S, D] whose row b starts at column starts[b]: left-padded input, as generation makes it.
+template <element T, std::integral Start>
+class left_padded_view {
+ public:
+  using element_type = T;
+  using value_type = std::remove_const_t<T>;
+
+  constexpr left_padded_view() = default;
+  /// `starts` points to batch() entries in the memory that the call runs on.
+  constexpr left_padded_view(batch_view<T> table, const Start* starts)
+      : table_(table), starts_(starts) {}
+
+  SEQPACK_HD constexpr offset_t batch() const noexcept { return table_.batch(); }
+  SEQPACK_HD constexpr offset_t payload() const noexcept { return table_.payload(); }
+  SEQPACK_HD constexpr offset_t stride() const noexcept { return table_.stride(); }
+  SEQPACK_HD constexpr offset_t positions() const noexcept { return table_.positions(); }
+  SEQPACK_HD constexpr offset_t first_position(offset_t b) const noexcept {
+    return table_.first_position(b);
+  }
+  SEQPACK_HD constexpr table_position locate(offset_t position) const noexcept {
+    return table_.locate(position);
+  }
+  SEQPACK_HD constexpr offset_t columns(offset_t b) const noexcept { return table_.columns(b); }
+  SEQPACK_HD constexpr offset_t lead(offset_t b) const noexcept {
+    return static_cast<offset_t>(starts_[b]);
+  }
+  SEQPACK_HD constexpr T* at(offset_t b, offset_t column) const noexcept {
+    return table_.at(b, column);
+  }
+  footprint touched() const noexcept { return table_.touched(); }
+  std::uint64_t address_bits() const noexcept { return table_.address_bits(); }
+
+ private:
+  batch_view<T> table_;
+  const Start* starts_ = nullptr;
+};
+
+template <element T, std::integral Start>
+left_padded_view(batch_view<T>, const Start*) -> left_padded_view<T, Start>;
+
+/// Values without a [B, S] detour: row b holds the tokens offsets[b] to offsets[b + 1] - 1 of
+/// `values`.
+template <element T, std::integral Offset>
+class ragged_view {
+ public:
+  using element_type = T;
+  using value_type = std::remove_const_t<T>;
+
+  constexpr ragged_view() = default;
+  /// `offsets` points to batch + 1 entries, not decreasing and at most values.rows, in the memory
+  /// that the call runs on.
+  constexpr ragged_view(row_view<T> values, const Offset* offsets, offset_t batch)
+      : values_(values), offsets_(offsets), batch_(batch) {
+    view_checks::not_negative("batch", batch);
+  }
+
+  SEQPACK_HD constexpr offset_t batch() const noexcept { return batch_; }
+  SEQPACK_HD constexpr offset_t payload() const noexcept { return values_.payload; }
+  SEQPACK_HD constexpr offset_t stride() const noexcept { return values_.payload; }
+  SEQPACK_HD constexpr offset_t positions() const noexcept { return values_.rows; }
+  SEQPACK_HD constexpr offset_t first_position(offset_t b) const noexcept {
+    return static_cast<offset_t>(offsets_[b]);
+  }
+  SEQPACK_HD constexpr table_position locate(offset_t position) const noexcept {
+    offset_t low = 0;
+    offset_t high = batch_;  // the first row that starts behind the position is in (low, high]
+    while (high - low > 1) {
+      const offset_t middle = low + (high - low) / 2;
+      (first_position(middle) <= position ? low : high) = middle;
+    }
+    return {low, position - first_position(low)};
+  }
+  SEQPACK_HD constexpr offset_t columns(offset_t b) const noexcept {
+    return first_position(b + 1) - first_position(b);
+  }
+  SEQPACK_HD constexpr offset_t lead(offset_t) const noexcept { return 0; }
+  SEQPACK_HD constexpr T* at(offset_t b, offset_t column) const noexcept {
+    return values_.at(first_position(b) + column);
+  }
+  footprint touched() const noexcept { return values_.touched(); }
+  std::uint64_t address_bits() const noexcept { return values_.address_bits(); }
+
+ private:
+  row_view<T> values_;
+  const Offset* offsets_ = nullptr;
+  offset_t batch_ = 0;
+};
+
+template <element T, std::integral Offset>
+ragged_view(row_view<T>, const Offset*, offset_t) -> ragged_view<T, Offset>;
+
+/// Whether a table's bounds are arrays, which only code that runs where they live can read.
+template <class V>
+inline constexpr bool bounds_in_memory = true;
+template <class T>
+inline constexpr bool bounds_in_memory<batch_view<T>> = false;
+
+/// Whether a table holds real tokens and nothing else.
+template <class V>
+inline constexpr bool is_ragged = false;
+template <class T, class Offset>
+inline constexpr bool is_ragged<ragged_view<T, Offset>> = true;
+
+}  // namespace seqpack

@@ -1,0 +1,144 @@
+/// \file
+/// What attention libraries for THD inputs ask for.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/view.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/field.hpp"
+#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/per_token.hpp"
+
+namespace seqpack {
+
+/// Which bounds attention is told.
+enum class attention_bounds {
+  padded,          ///< the padded bounds in all four fields: padding is attended like a token
+  real_and_padded  ///< real bounds in cu_seqlens_q/kv, padded ones in the *_padded fields
+};
+
+/// The parameters of one packed row, in host or device memory as its layout is. All fields are
+/// always set. Self-attention: the q and kv fields are the same.
+template <layout_index Index>
+struct packed_seq_params {
+  std::span<const Index> cu_seqlens_q;
+  std::span<const Index> cu_seqlens_kv;
+  std::span<const Index> cu_seqlens_q_padded;
+  std::span<const Index> cu_seqlens_kv_padded;
+  offset_t max_seqlen_q = 0;
+  offset_t max_seqlen_kv = 0;
+  std::string_view qkv_format = "thd";
+  offset_t total_tokens = 0;                ///< T, whatever the context-parallel size is
+  std::span<const Index> seq_idx;           ///< [T], the sequence index of the full row
+  std::span<const Index> cu_seqlens_shard;  ///< cu_seqlens_padded / CP, the bounds in every shard
+};
+
+namespace attention {
+
+/// One entry of an output per entry of an array of bounds.
+template <class From, class To, class Function>
+struct bounds_operation {
+  const From* from;
+  row_view<To> to;
+  Function function;
+
+  offset_t rows() const noexcept { return to.rows; }
+  offset_t row_bytes() const noexcept { return sizeof(To); }
+  offset_t units() const noexcept { return to.rows; }
+  void process(offset_t first, offset_t last) const {
+    for (; first < last; ++first) (*this)(first);
+  }
+  SEQPACK_HD void operator()(offset_t k) const {
+    *to.at(k) = static_cast<To>(function(static_cast<offset_t>(from[k])));
+  }
+};
+
+struct divided_by {
+  offset_t divisor;
+  SEQPACK_HD constexpr offset_t operator()(offset_t bound) const { return divide(bound, divisor); }
+};
+
+struct times {
+  offset_t factor;
+  SEQPACK_HD constexpr offset_t operator()(offset_t bound) const { return bound * factor; }
+};
+
+template <class E, class From, class To, class Function>
+void transform_bounds(const E& where, std::span<const From> from, row_view<To> to, Function f) {
+  fields::require_equal(0, "bounds", to.rows, static_cast<offset_t>(from.size()),
+                        "the entries of cu_seqlens");
+  fields::require_memory(0, "bounds", to.data, to.rows);
+  execute(where, bounds_operation<From, To, Function>{from.data(), to, f});
+}
+
+}  // namespace attention
+
+/// Writes the bounds of a shard, cu_seqlens_padded / CP: the same for every rank, as every rank
+/// owns the same number of tokens of a sequence. \param out as many entries as cu_seqlens_padded
+/// \throws invalid_input for an array of the wrong size. No allocation, no synchronisation, one
+/// launch.
+template <executor E, layout L, class Out>
+  requires runs_on<E, L>
+void shard_bounds(const E& where, const L& layout, Out&& out) {
+  const auto view = layout.view();
+  attention::transform_bounds(where, view.cu_seqlens_padded(), row_view(out),
+                              attention::divided_by{view.cp.size()});
+}
+
+/// Writes bounds in elements instead of tokens, for attention libraries that want ragged offsets:
+/// bounds * heads * head_dim, in 64 bits.
+/// \param bounds cu_seqlens, cu_seqlens_padded or the bounds of a shard, where `where` runs
+/// \param out std::int64_t, as many entries as bounds
+/// \throws invalid_input for an array of the wrong size or sizes below 1.
+template <executor E, layout_index Index, class Out>
+void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t heads,
+                    offset_t head_dim, Out&& out) {
+  static_assert(std::same_as<token_functions::element_of<Out>, std::int64_t>,
+                "ragged offsets count elements and pass 2^31 early: they are std::int64_t");
+  if (heads < 1) reject("heads", heads, "it must be at least 1");
+  if (head_dim < 1) reject("head_dim", head_dim, "it must be at least 1");
+  attention::transform_bounds(where, bounds, row_view(out), attention::times{heads * head_dim});
+}
+
+/// Makes the attention parameters of a layout.
+///
+///     auto params = make_packed_seq_params<attention_bounds::real_and_padded>(host, layout,
+///     seq_idx,
+///                                                                             bounds);
+///
+/// \tparam Bounds which bounds the cu_seqlens_q and cu_seqlens_kv fields hold
+/// \param seq_idx [T] entries, written; the params point to it
+/// \param shard_cu as many entries as cu_seqlens_padded, written; the params point to it
+/// \returns spans of the layout's arrays and of the two outputs: both must outlive it
+/// \throws invalid_input for arrays of the wrong size. No allocation, no synchronisation, two
+/// launches.
+template <attention_bounds Bounds = attention_bounds::padded, executor E, layout L>
+  requires runs_on<E, L> packed_seq_params<typename L::index_type> make_packed_seq_params(
+      const E& where, const L& layout, std::span<typename L::index_type> seq_idx,
+      std::span<typename L::index_type> shard_cu) {
+    const auto view = layout.view();
+    per_token(where, layout, full_row, sequence_index(seq_idx));
+    shard_bounds(where, layout, shard_cu);
+    const auto padded = view.cu_seqlens_padded();
+    const auto bounds = Bounds == attention_bounds::padded ? padded : view.cu_seqlens();
+    return {.cu_seqlens_q = bounds,
+            .cu_seqlens_kv = bounds,
+            .cu_seqlens_q_padded = padded,
+            .cu_seqlens_kv_padded = padded,
+            .max_seqlen_q = view.longest_padded,
+            .max_seqlen_kv = view.longest_padded,
+            .total_tokens = view.total,
+            .seq_idx = seq_idx,
+            .cu_seqlens_shard = shard_cu};
+  }
+
+}  // namespace seqpack

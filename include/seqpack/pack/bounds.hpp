@@ -1,0 +1,280 @@
+/// \file
+/// From lengths to the bounds of a packed row: the rules, the sizes and the two prefix sums. The
+/// rules are shared by the host, which throws, and by the device, which sets a status word.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/math.hpp"
+#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/policy/compatibility.hpp"
+
+namespace seqpack {
+
+/// Why lengths or bounds were refused.
+enum class layout_error : std::int32_t {
+  none,
+  negative_length,        ///< a length is below 0
+  above_width,            ///< a length is above the width of a batch row
+  above_range,            ///< a length does not fit the type of cu_seqlens
+  not_divisible,          ///< the sharding does not divide a padded length
+  sum_above_range,        ///< the sum of the padded lengths, or the total, does not fit the type
+  content_above_total,    ///< the padded lengths sum to more than the fixed total
+  nobody_absorbs,         ///< there is a tail and no sequence to absorb it
+  above_max_seqlen,       ///< a padded length is above the bound that the caller gave
+  count_out_of_range,     ///< the number of sequences is below 0 or above the capacity
+  order_out_of_range,     ///< an entry of the order is not a batch row
+  order_repeats,          ///< an entry of the order occurs twice
+  bounds_first_not_zero,  ///< adopted bounds do not start at 0
+  bounds_decrease,        ///< adopted bounds decrease
+  real_above_padded,      ///< an adopted real length is above its padded one
+  total_differs           ///< the last adopted bound is not the total
+};
+
+/// What was refused: the entry (a slot, or -1 for none), its value, and the limit that it broke.
+struct layout_status {
+  layout_error error = layout_error::none;
+  offset_t entry = -1;
+  offset_t value = 0;
+  offset_t limit = 0;
+
+  SEQPACK_HD constexpr bool ok() const noexcept { return error == layout_error::none; }
+};
+
+/// Throws the invalid_input that describes a status. `name` is what the entry is called.
+/// \pre !status.ok()
+[[noreturn, gnu::noinline, gnu::cold]] inline void throw_status(const layout_status& status,
+                                                                const std::string& name) {
+  const std::string limit = std::to_string(status.limit);
+  const auto refuse = [&](const std::string& entry, const std::string& requirement) {
+    reject(entry, status.value, requirement);
+  };
+  switch (status.error) {
+    case layout_error::negative_length: refuse(name, "a length must be at least 0"); break;
+    case layout_error::above_width:
+      refuse(name, "a length must be at most " + limit + ", the width of a batch row");
+      break;
+    case layout_error::above_range:
+      refuse(name, "it must be at most " + limit + ", the range of the type of cu_seqlens");
+      break;
+    case layout_error::not_divisible:
+      refuse("padded length of " + name,
+             "it must be a multiple of " + limit + ", what the sharding divides by");
+      break;
+    case layout_error::sum_above_range:
+      refuse("sum of the padded lengths",
+             "it must be at most " + limit + ", the range of the type of cu_seqlens");
+      break;
+    case layout_error::content_above_total:
+      refuse("content", "the padded lengths must sum to at most " + limit + ", the fixed total");
+      break;
+    case layout_error::nobody_absorbs:
+      refuse("number of sequences", "it must be at least 1, so that one can absorb the tail of " +
+                                        limit + " tokens (or use ghost_tail)");
+      break;
+    case layout_error::above_max_seqlen:
+      refuse("longest padded length", "it must be at most " + limit + ", the given max_seqlen");
+      break;
+    case layout_error::count_out_of_range:
+      refuse("number of sequences", "it must be from 0 to " + limit + ", the capacity");
+      break;
+    case layout_error::order_out_of_range:
+      refuse(entry_name("order", status.entry), "it must be a batch row, from 0 to " + limit);
+      break;
+    case layout_error::order_repeats:
+      refuse(entry_name("order", status.entry), "each batch row may be packed at most once");
+      break;
+    case layout_error::bounds_first_not_zero:
+      refuse(entry_name("cu_seqlens", 0), "the first entry must be 0");
+      break;
+    case layout_error::bounds_decrease:
+      refuse(entry_name("cu_seqlens", status.entry),
+             "entries must not decrease, and the one before is " + limit);
+      break;
+    case layout_error::real_above_padded:
+      refuse("real length of " + name, "it must be at most " + limit + ", its padded length");
+      break;
+    case layout_error::total_differs:
+      refuse("the last entry of cu_seqlens_padded",
+             "it must be " + limit + ", the tokens of the packed row");
+      break;
+    case layout_error::none: break;
+  }
+  reject("status", static_cast<offset_t>(status.error), "unknown");
+}
+
+/// Everything about a layout but its two arrays.
+struct bounds_plan {
+  offset_t sequences = 0;
+  offset_t segments = 0;
+  offset_t real = 0;
+  offset_t content = 0;
+  offset_t total = 0;
+  offset_t longest = 0;
+  offset_t longest_padded = 0;
+  layout_status status{};
+};
+
+/// The sums over the lengths that a plan needs.
+struct length_sums {
+  offset_t sequences = 0;
+  offset_t real = 0;
+  offset_t content = 0;
+  offset_t longest = 0;
+  offset_t last = 0;  ///< the last length
+};
+
+/// What lengths must satisfy under two policies.
+template <layout_index Index, padding_policy Padding, context_parallel_policy ContextParallel>
+struct bounds_rules {
+  Padding padding;
+  ContextParallel cp;
+  offset_t width = max_tokens;
+
+  static constexpr offset_t limit = max_total<Index>;
+  static constexpr bool absorbs = Padding::has_total && Padding::tail_goes_to == tail::absorb;
+
+  SEQPACK_HD constexpr offset_t longest_allowed() const noexcept { return min_of(width, limit); }
+
+  /// Whether padded lengths must be looked at one by one.
+  SEQPACK_HD constexpr bool each_divides() const noexcept {
+    return remainder(padding.each(), cp.divisor()) == 0;
+  }
+
+  SEQPACK_HD constexpr layout_status check_length(offset_t slot, offset_t length) const noexcept {
+    if (length < 0) return {layout_error::negative_length, slot, length, 0};
+    if (length > width) return {layout_error::above_width, slot, length, width};
+    if (length > limit) return {layout_error::above_range, slot, length, limit};
+    return {};
+  }
+
+  SEQPACK_HD constexpr layout_status check_padded(offset_t slot, offset_t padded) const noexcept {
+    if (remainder(padded, cp.divisor()) == 0) return {};
+    return {layout_error::not_divisible, slot, padded, cp.divisor()};
+  }
+
+  /// Both checks for slot `slot` of `sequences`. The last slot may yet take the tail: its padded
+  /// length is checked with it.
+  SEQPACK_HD constexpr layout_status check(offset_t slot, offset_t sequences,
+                                           offset_t length) const noexcept {
+    const layout_status status = check_length(slot, length);
+    if (!status.ok() || (absorbs && slot + 1 == sequences)) return status;
+    return check_padded(slot, padding.padded_length(length));
+  }
+
+  /// All sizes, and the status of the sums. Where that is not ok, the total is still one that the
+  /// arrays can be cut at.
+  SEQPACK_HD constexpr bounds_plan finish(const length_sums& sums) const noexcept {
+    bounds_plan plan{.sequences = sums.sequences,
+                     .segments = sums.sequences + has_ghost<Padding>,
+                     .real = sums.real,
+                     .content = sums.content,
+                     .total = total_for(padding, min_of(sums.content, limit)),
+                     .longest = sums.longest,
+                     .longest_padded = padding.padded_length(sums.longest)};
+    if (sums.content > limit || plan.total > limit) {
+      plan.status = {layout_error::sum_above_range, -1, max_of(sums.content, plan.total), limit};
+      plan.total = min_of(plan.total, limit);
+      return plan;
+    }
+    if (sums.content > plan.total) {
+      plan.status = {layout_error::content_above_total, -1, sums.content, plan.total};
+      return plan;
+    }
+    const offset_t tail_length = plan.total - sums.content;
+    if constexpr (has_ghost<Padding>) {
+      plan.status = check_padded(sums.sequences, tail_length);
+      plan.longest_padded = max_of(plan.longest_padded, tail_length);
+    } else if constexpr (absorbs) {
+      if (sums.sequences == 0) {
+        if (tail_length > 0) plan.status = {layout_error::nobody_absorbs, -1, 0, tail_length};
+        return plan;
+      }
+      const offset_t last = padding.padded_length(sums.last) + tail_length;
+      plan.status = check_padded(sums.sequences - 1, last);
+      plan.longest_padded = max_of(plan.longest_padded, last);
+    }
+    return plan;
+  }
+};
+
+/// The lengths of the slots, in slot order, and how an error names one.
+template <class L>
+concept slot_lengths = requires(const L& l, offset_t k) {
+  { l.count() } -> std::same_as<offset_t>;
+  { l[k] } -> std::same_as<offset_t>;
+  { l.name(k) } -> std::same_as<std::string>;
+};
+
+/// Checks the lengths against the policies and computes all sizes. Writes nothing.
+/// \throws invalid_input for a length below 0 or above the width, a padded length that the sharding
+/// does not divide, content above the fixed total, and sums above the index type.
+template <layout_index Index, slot_lengths L, padding_policy P, context_parallel_policy C>
+constexpr bounds_plan plan_bounds(const L& lengths, const P& padding, const C& cp, offset_t width) {
+  require_policies_fit(padding, cp);
+  const bounds_rules<Index, P, C> rules{padding, cp, width};
+  const bool each_divides = rules.each_divides();
+  const offset_t longest_allowed = rules.longest_allowed();
+
+  length_sums sums{.sequences = lengths.count()};
+  // Blocks, so that the inner loops have no exit and the sums cannot wrap between two checks.
+  constexpr offset_t block = 8192;
+  for (offset_t first = 0; first < sums.sequences; first += block) {
+    const offset_t end = min_of(first + block, sums.sequences);
+    offset_t shortest = 0;
+    offset_t longest = 0;
+    for (offset_t k = first; k < end; ++k) {
+      const offset_t length = lengths[k];
+      shortest = min_of(shortest, length);
+      longest = max_of(longest, length);
+    }
+    if (shortest < 0 || longest > longest_allowed || !each_divides) {
+      for (offset_t k = first; k < end; ++k) {
+        const layout_status status = rules.check(k, sums.sequences, lengths[k]);
+        if (!status.ok()) throw_status(status, lengths.name(k));
+      }
+    }
+    for (offset_t k = first; k < end; ++k) {
+      const offset_t length = lengths[k];
+      sums.real += length;
+      sums.content += padding.padded_length(length);
+    }
+    sums.longest = max_of(sums.longest, longest);
+    sums.last = lengths[end - 1];
+    if (sums.content > rules.limit) break;  // finish() says so
+  }
+
+  const bounds_plan plan = rules.finish(sums);
+  if (!plan.status.ok()) {
+    const offset_t entry = plan.status.entry;
+    throw_status(plan.status, entry < 0                ? ""
+                              : entry < plan.sequences ? lengths.name(entry)
+                                                       : "the ghost sequence");
+  }
+  return plan;
+}
+
+/// Writes the two prefix sums of a plan: segments + 1 entries each. One pass.
+template <layout_index Index, slot_lengths L, padding_policy P>
+constexpr void write_bounds(const bounds_plan& plan, const L& lengths, const P& padding, Index* cu,
+                            Index* cu_padded) {
+  offset_t real = 0;
+  offset_t content = 0;
+  cu[0] = 0;
+  cu_padded[0] = 0;
+  for (offset_t k = 0; k < plan.sequences; ++k) {
+    const offset_t length = lengths[k];
+    real += length;
+    content += padding.padded_length(length);
+    cu[k + 1] = static_cast<Index>(real);
+    cu_padded[k + 1] = static_cast<Index>(content);
+  }
+  if constexpr (has_ghost<P>) cu[plan.segments] = static_cast<Index>(real);
+  cu_padded[plan.segments] = static_cast<Index>(plan.total);
+}
+
+}  // namespace seqpack

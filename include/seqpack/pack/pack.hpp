@@ -1,0 +1,121 @@
+/// \file
+/// pack: from a batch to the packed row, one shard, or all shards.
+#pragma once
+
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/field.hpp"
+#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/transfer.hpp"
+
+namespace seqpack {
+
+namespace packing {
+
+/// One field of a pack as a bulk operation; its rows are the rows of the place.
+template <class View, class Place, class From, class T, class Fill>
+struct pack_move {
+  View view;
+  Place at;
+  From from;
+  row_view<T> to;
+  Fill fill;
+  unit_shape shape;
+
+  pack_move(const View& v, Place p, const field_t<From, row_view<T>, Fill>& f)
+      : view(v),
+        at(p),
+        from(f.from),
+        to(f.to),
+        fill(f.fill),
+        shape(to.payload * static_cast<offset_t>(sizeof(T)),
+              from.address_bits() | to.address_bits()) {}
+
+  offset_t rows() const noexcept { return to.rows; }
+  offset_t row_bytes() const noexcept { return shape.row_bytes(); }
+  SEQPACK_HD offset_t units() const noexcept { return to.rows * shape.per_row(); }
+
+  void process(offset_t first, offset_t last) const {
+    for_each_run(view, at, first, last, [&](offset_t row, const token_run& run) {
+      const token_ref& token = run.first;
+      const offset_t real = max_of(min_of(token.length - token.index, run.count), 0);
+      if (real > 0) {
+        const offset_t b = view.batch_row(token.sequence);
+        copy_tokens<T>(to.at(row), to.payload, from.at(b, from.lead(b) + token.index),
+                       from.stride(), to.payload, real);
+      }
+      fill_tokens(to.at(row + real), to.payload, to.payload, run.count - real, fill);
+    });
+  }
+
+  /// Where row `row` of the place comes from, or null for padding.
+  SEQPACK_HD const T* source(offset_t row) const {
+    const token_ref token = view.token_at(at, row);
+    if (!token.real()) return nullptr;
+    const offset_t b = view.batch_row(token.sequence);
+    const offset_t column = from.lead(b) + token.index;
+    if constexpr (bounds_in_memory<From>) {
+      if (column < 0 || column >= from.columns(b)) return nullptr;
+    }
+    return from.at(b, column);
+  }
+
+  SEQPACK_HD void operator()(offset_t unit) const {
+    const offset_t row = shape.row_of(unit);
+    write_unit<T>(shape, to.at(row), source(row), unit - row * shape.per_row(), fill);
+  }
+};
+
+template <class Executor, class View, class Place, class From, class T, class Fill>
+void require_field(std::size_t index, const View& view, Place at,
+                   const field_t<From, row_view<T>, Fill>& f) {
+  static_assert(token_table<From>,
+                "the source of a packed field is a batch: a batch_view, "
+                "left_padded_view or ragged_view");
+  fields::require_equal(index, "target rows", f.to.rows, view.rows(at),
+                        "the tokens of the layout in this place");
+  fields::require_equal(index, "target payload", f.to.payload, f.from.payload(),
+                        "the payload of its source");
+  fields::require_table<Executor>(index, "source", view, f.from, false);
+  fields::require_memory(index, "target", f.to.data, f.to.rows * f.to.payload);
+}
+
+template <class View, class Place, class From, class T, class Fill>
+auto make_move(const View& view, Place at, const field_t<From, row_view<T>, Fill>& f) {
+  return pack_move<View, Place, From, T, Fill>(view, at, f);
+}
+
+}  // namespace packing
+
+/// Packs one or several tensors over one layout.
+///
+///     pack(host, layout, full_row, field(ids, packed_ids), field(hidden, packed_hidden, 0.5f));
+///     pack(host, layout, shard{rank}, field(ids, my_ids));
+///
+/// Every element of every target is written: real tokens, and the field's fill value everywhere
+/// else. Pack with fill 0 is the transpose of unpack with fill 0, so it is unpack's backward pass.
+///
+/// \param where `host`, a multi-threaded host executor, a CUDA stream, or a Thrust execution
+/// policy; the layout's arrays and all tensors must live there \param at full_row: targets are [T,
+/// D]; shard{rank}: [T / CP, D]; all_shards: [CP, T / CP, D] \param fields sources [B, S, D] of any
+/// strides, targets as `at` says; element type, D and fill value may differ from field to field
+/// \throws invalid_input before anything is written: a rank out of range, a target with the wrong
+/// number of rows, a payload that differs from the source's, a source with too few rows or columns,
+/// a null pointer, a target in the memory of a source or of another target. Allocates nothing. Does
+/// not synchronise; one kernel launch on a device. O(elements written), plus a search of O(log B)
+/// per unit of 16 bytes on a device.
+template <executor E, layout L, place Place, class... From, class... To, class... Fill>
+  requires runs_on<E, L> &&
+      (sizeof...(From) > 0) void pack(const E& where, const L& layout, Place at,
+                                      const field_t<From, To, Fill>&... fields) {
+    const auto view = layout.view();
+    view.require_place(at);
+    std::size_t index = 0;
+    (packing::require_field<E>(index++, view, at, fields), ...);
+    fields::require_no_alias(fields...);
+    execute(where, fields::bulk_move(packing::make_move(view, at, fields)...));
+  }
+
+}  // namespace seqpack

@@ -1,0 +1,309 @@
+/// \file
+/// Per-token arrays of a full row or a shard: position ids, sequence index, padding mask, labels,
+/// and the map itself as gather indices.
+#pragma once
+
+#include <concepts>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/view.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/field.hpp"
+#include "seqpack/pack/layout_view.hpp"
+
+namespace seqpack {
+
+/// An array with one element per token of a place, and the function that gives it:
+/// `function(view, token)`, SEQPACK_HD. `function.require(index, view, executor)` may refuse a
+/// layout.
+template <element T, class Function>
+struct token_array {
+  row_view<T> out;
+  Function function;
+};
+
+/// Label options.
+struct label_options {
+  offset_t shift = 1;      ///< k >= 1: the label is the k-th next token of the same sequence
+  offset_t ignore = -100;  ///< where there is none; the label type must be able to hold it
+};
+
+namespace token_functions {
+
+/// \throws invalid_input where T cannot hold the largest value.
+template <class T>
+void require_range(std::size_t index, const char* what, offset_t largest) {
+  if constexpr (std::integral<T>) {
+    if (std::cmp_greater(largest, std::numeric_limits<T>::max())) {
+      reject(fields::name_of(index, what), largest,
+             "the element type of the array holds at most " +
+                 std::to_string(std::numeric_limits<T>::max()));
+    }
+  }
+}
+
+template <class T>
+struct position_id {
+  template <class Executor, class View>
+  void require(std::size_t index, const View& view) const {
+    require_range<T>(index, "largest position id", max_of(view.longest_padded - 1, 0));
+  }
+  template <class View>
+  SEQPACK_HD T operator()(const View&, const token_ref& token) const {
+    return static_cast<T>(token.index);
+  }
+};
+
+template <class T>
+struct sequence_index {
+  template <class Executor, class View>
+  void require(std::size_t index, const View& view) const {
+    require_range<T>(index, "largest sequence index", max_of(view.segments - 1, 0));
+  }
+  template <class View>
+  SEQPACK_HD T operator()(const View&, const token_ref& token) const {
+    return static_cast<T>(token.sequence);
+  }
+};
+
+template <class T>
+struct padding_flag {
+  template <class Executor, class View>
+  void require(std::size_t, const View&) const {}
+  template <class View>
+  SEQPACK_HD T operator()(const View&, const token_ref& token) const {
+    return static_cast<T>(!token.real());
+  }
+};
+
+template <class T, token_table Tokens>
+struct label {
+  Tokens tokens;
+  label_options options;
+
+  template <class Executor, class View>
+  void require(std::size_t index, const View& view) const {
+    if (options.shift < 1) {
+      reject(fields::name_of(index, "label shift"), options.shift, "it must be at least 1");
+    }
+    if constexpr (std::integral<T>) {
+      if (!std::in_range<T>(options.ignore)) {
+        reject(fields::name_of(index, "ignored label"), options.ignore,
+               "the label type holds " + std::to_string(std::numeric_limits<T>::min()) + " to " +
+                   std::to_string(std::numeric_limits<T>::max()));
+      }
+    }
+    fields::require_equal(index, "tokens payload", tokens.payload(), 1, "one id per token");
+    fields::require_table<Executor>(index, "tokens", view, tokens, false);
+  }
+  template <class View>
+  SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
+    // The difference, not the sum: a shift may be as large as it likes.
+    if (options.shift >= token.length - token.index) return static_cast<T>(options.ignore);
+    const offset_t b = view.batch_row(token.sequence);
+    const offset_t column = tokens.lead(b) + token.index + options.shift;
+    if constexpr (bounds_in_memory<Tokens>) {
+      if (column < 0 || column >= tokens.columns(b)) return static_cast<T>(options.ignore);
+    }
+    return static_cast<T>(*tokens.at(b, column));
+  }
+};
+
+template <class T>
+struct batch_position {
+  offset_t width;
+
+  template <class Executor, class View>
+  void require(std::size_t index, const View& view) const {
+    if (width < view.longest) {
+      reject(fields::name_of(index, "width"), width,
+             "it must be at least " + std::to_string(view.longest) +
+                 ", the longest real length of the layout");
+    }
+    require_range<T>(index, "largest batch position", max_of(view.batch * width - 1, 0));
+  }
+  template <class View>
+  SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
+    if (!token.real()) return static_cast<T>(-1);
+    return static_cast<T>(view.batch_row(token.sequence) * width + token.index);
+  }
+};
+
+template <class T>
+struct row_position {
+  template <class Executor, class View>
+  void require(std::size_t index, const View& view) const {
+    require_range<T>(index, "largest row", max_of(view.total - 1, 0));
+  }
+  template <class View>
+  SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
+    return static_cast<T>(view.row_of(full_row, token.sequence, token.index));
+  }
+};
+
+template <class Out>
+using element_of = typename decltype(row_view(std::declval<Out>()))::element_type;
+
+/// Several arrays as one bulk operation: the token of a row is looked up once for all of them.
+template <class View, class Place, class... Arrays>
+struct fill_arrays;
+
+template <class View, class Place>
+struct fill_arrays<View, Place> {
+  SEQPACK_HD void write(const View&, offset_t, const token_ref&) const {}
+  void write_run(const View&, offset_t, const token_run&) const {}
+};
+
+template <class View, class Place, class T, class Function, class... Rest>
+struct fill_arrays<View, Place, token_array<T, Function>, Rest...> {
+  token_array<T, Function> array;
+  fill_arrays<View, Place, Rest...> rest;
+
+  constexpr fill_arrays(token_array<T, Function> first, Rest... others)
+      : array(first), rest(others...) {}
+
+  SEQPACK_HD void write(const View& view, offset_t row, const token_ref& token) const {
+    *array.out.at(row) = array.function(view, token);
+    rest.write(view, row, token);
+  }
+  void write_run(const View& view, offset_t row, const token_run& run) const {
+    T* const out = array.out.at(row);
+    for (offset_t k = 0; k < run.count; ++k) {
+      out[k] = array.function(view, {run.first.sequence, run.first.index + k, run.first.length});
+    }
+    rest.write_run(view, row, run);
+  }
+};
+
+template <class View, class Place, class... Arrays>
+struct token_operation {
+  View view;
+  Place at;
+  fill_arrays<View, Place, Arrays...> arrays;
+  offset_t bytes = 0;
+
+  offset_t rows() const noexcept { return view.rows(at); }
+  offset_t row_bytes() const noexcept { return bytes; }
+  offset_t units() const noexcept { return view.rows(at); }
+  void process(offset_t first, offset_t last) const {
+    for_each_run(view, at, first, last,
+                 [&](offset_t row, const token_run& run) { arrays.write_run(view, row, run); });
+  }
+  SEQPACK_HD void operator()(offset_t row) const {
+    arrays.write(view, row, view.token_at(at, row));
+  }
+};
+
+template <class E, class View, class Place, class T, class Function>
+void require_array(std::size_t index, const View& view, Place at,
+                   const token_array<T, Function>& array) {
+  fields::require_equal(index, "rows", array.out.rows, view.rows(at),
+                        "the tokens of the layout in this place");
+  fields::require_equal(index, "payload", array.out.payload, 1, "one element per token");
+  fields::require_memory(index, "array", array.out.data, array.out.rows);
+  array.function.template require<E>(index, view);
+}
+
+template <class T, class Function>
+footprint source_of(const token_array<T, Function>&) {
+  return {nullptr, nullptr};
+}
+template <class T, class Tokens>
+footprint source_of(const token_array<T, label<T, Tokens>>& array) {
+  return array.function.tokens.touched();
+}
+
+}  // namespace token_functions
+
+// Each of the following names an array for `per_token`: `out` is a row_view or a contiguous range
+// with one element per token of the place.
+
+/// Positions that restart at 0 with every sequence and go on counting in its padding.
+template <class Out>
+auto position_ids(Out&& out) {
+  using T = token_functions::element_of<Out>;
+  return token_array<T, token_functions::position_id<T>>{row_view(out), {}};
+}
+
+/// The slot that owns the token, its padding included; the ghost's is the number of sequences.
+template <class Out>
+auto sequence_index(Out&& out) {
+  using T = token_functions::element_of<Out>;
+  return token_array<T, token_functions::sequence_index<T>>{row_view(out), {}};
+}
+
+/// 1 (true) in padding, 0 (false) at real tokens.
+template <class Out>
+auto padding_mask(Out&& out) {
+  using T = token_functions::element_of<Out>;
+  return token_array<T, token_functions::padding_flag<T>>{row_view(out), {}};
+}
+
+/// The shift-th next token of the same sequence, from a batch of token ids, and options.ignore at
+/// the last `shift` real tokens of each sequence and in padding: never a neighbour's token, never
+/// one that wraps round, and the same for every context-parallel size.
+template <class Tokens, class Out>
+auto labels(const Tokens& tokens, Out&& out, label_options options = {}) {
+  using T = token_functions::element_of<Out>;
+  static_assert(token_table<Tokens>,
+                "labels come from a batch: a batch_view, left_padded_view or "
+                "ragged_view of token ids");
+  return token_array<T, token_functions::label<T, Tokens>>{row_view(out), {tokens, options}};
+}
+
+/// Gather indices into a batch of the given width: b * width + s, and -1 in padding.
+template <class Out>
+auto batch_index(Out&& out, offset_t width) {
+  using T = token_functions::element_of<Out>;
+  return token_array<T, token_functions::batch_position<T>>{row_view(out), {width}};
+}
+
+/// Gather indices into the full row: t, padding included.
+template <class Out>
+auto row_index(Out&& out) {
+  using T = token_functions::element_of<Out>;
+  return token_array<T, token_functions::row_position<T>>{row_view(out), {}};
+}
+
+/// Writes any number of per-token arrays of one place.
+///
+///     per_token(host, layout, shard{rank}, position_ids(positions), padding_mask(mask),
+///               labels(ids, targets, {.shift = 1}));
+///
+/// \param where, layout, at as for pack
+/// \param arrays position_ids, sequence_index, padding_mask, labels, batch_index, row_index, or a
+/// token_array of one's own; every element of each is written
+/// \throws invalid_input before anything is written: a rank out of range, an array of the wrong
+/// size, a null pointer, an element type that cannot hold the values, a label shift below 1, an
+/// array in the memory of the token ids or of another array. Allocates nothing. Does not
+/// synchronise; one kernel launch on a device. O(tokens of the place).
+template <executor E, layout L, place Place, class... T, class... Function>
+  requires runs_on<E, L> &&
+      (sizeof...(T) > 0) void per_token(const E& where, const L& layout, Place at,
+                                        const token_array<T, Function>&... arrays) {
+    const auto view = layout.view();
+    view.require_place(at);
+    std::size_t index = 0;
+    (token_functions::require_array<E>(index++, view, at, arrays), ...);
+
+    constexpr std::size_t count = sizeof...(T);
+    const footprint outs[count] = {arrays.out.touched()...};
+    const footprint sources[count] = {token_functions::source_of(arrays)...};
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t k = 0; k < count; ++k) {
+        fields::require_apart(i, outs[i], k, "tokens", sources[k]);
+        if (k > i) fields::require_apart(k, outs[k], i, "array", outs[i]);
+      }
+    }
+    using view_type = std::remove_const_t<decltype(view)>;
+    using operation =
+        token_functions::token_operation<view_type, Place, token_array<T, Function>...>;
+    execute(where, operation{view, at, {arrays...}, (offset_t{sizeof(T)} + ...)});
+  }
+
+}  // namespace seqpack

@@ -1,0 +1,173 @@
+/// \file
+/// unpack: from the packed row, one shard, or all shards back to a batch.
+#pragma once
+
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/field.hpp"
+#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/transfer.hpp"
+
+namespace seqpack {
+
+namespace unpacking {
+
+/// Whether an unpack writes everything, or only what the place holds.
+enum class write { everything, held_tokens };
+
+/// One field of an unpack as a bulk operation; its rows are the positions of the target.
+template <write Write, class View, class Place, class T, class To, class Fill>
+struct unpack_move {
+  View view;
+  Place at;
+  row_view<const T> from;
+  To to;
+  Fill fill;
+  unit_shape shape;
+
+  unpack_move(const View& v, Place p, row_view<const T> source, const To& target, const Fill& f)
+      : view(v),
+        at(p),
+        from(source),
+        to(target),
+        fill(f),
+        shape(from.payload * static_cast<offset_t>(sizeof(T)),
+              from.address_bits() | to.address_bits()) {}
+
+  offset_t rows() const noexcept { return to.positions(); }
+  offset_t row_bytes() const noexcept { return shape.row_bytes(); }
+  SEQPACK_HD offset_t units() const noexcept { return to.positions() * shape.per_row(); }
+
+  void fill_columns(offset_t b, offset_t first, offset_t last) const {
+    if constexpr (Write == write::everything) {
+      if (first < last) {
+        fill_tokens(to.at(b, first), to.stride(), from.payload, last - first, fill);
+      }
+    }
+  }
+
+  void process(offset_t first, offset_t last) const {
+    if (first >= last) return;
+    for (offset_t b = to.locate(first).row; first < last && b < to.batch(); ++b) {
+      const offset_t base = to.first_position(b);
+      const offset_t begin = first - base;
+      const offset_t end = min_of(to.columns(b), last - base);
+      if (begin >= end) continue;
+      row(b, begin, end);
+      first = base + end;
+    }
+  }
+
+  /// The columns [begin, end) of batch row b.
+  void row(offset_t b, offset_t begin, offset_t end) const {
+    const offset_t slot = view.slot(b);
+    const offset_t length = slot < 0 ? 0 : view.length(slot);
+    const offset_t lead = to.lead(b);
+    const offset_t real_begin = min_of(max_of(lead, begin), end);
+    const offset_t real_end = max_of(min_of(lead + length, end), real_begin);
+    fill_columns(b, begin, real_begin);
+    for_each_source_run(view, at, slot, real_begin - lead, real_end - lead,
+                        [&](offset_t index, offset_t row, offset_t count) {
+                          if (row < 0) {
+                            fill_columns(b, lead + index, lead + index + count);
+                          } else {
+                            copy_tokens<T>(to.at(b, lead + index), to.stride(), from.at(row),
+                                           from.payload, from.payload, count);
+                          }
+                        });
+    fill_columns(b, real_end, end);
+  }
+
+  /// Where a position of the target comes from, or null for a fill.
+  SEQPACK_HD const T* source(const table_position& position) const {
+    const offset_t slot = view.slot(position.row);
+    if (slot < 0) return nullptr;
+    const offset_t index = position.column - to.lead(position.row);
+    if (index < 0 || index >= view.length(slot)) return nullptr;
+    const offset_t row = view.row_of(at, slot, index);
+    return row < 0 ? nullptr : from.at(row);
+  }
+
+  SEQPACK_HD void operator()(offset_t unit) const {
+    const offset_t number = shape.row_of(unit);
+    if (to.batch() == 0) return;
+    const table_position position = to.locate(number);
+    if constexpr (bounds_in_memory<To>) {
+      // Values behind the last offset belong to no row.
+      if (position.column < 0 || position.column >= to.columns(position.row)) return;
+    }
+    const T* const token = source(position);
+    if (Write == write::held_tokens && token == nullptr) return;
+    write_unit<T>(shape, to.at(position.row, position.column), token,
+                  unit - number * shape.per_row(), fill);
+  }
+};
+
+template <class Executor, class View, class Place, class T, class To, class Fill>
+void require_field(std::size_t index, const View& view, Place at,
+                   const field_t<row_view<T>, To, Fill>& f) {
+  static_assert(token_table<To>,
+                "the target of an unpacked field is a batch: a batch_view, "
+                "left_padded_view or ragged_view");
+  fields::require_equal(index, "source rows", f.from.rows, view.rows(at),
+                        "the tokens of the layout in this place");
+  fields::require_equal(index, "target payload", f.to.payload(), f.from.payload,
+                        "the payload of its source");
+  // A ragged target has no room for a fill: its rows are exactly the real tokens.
+  fields::require_table<Executor>(index, "target", view, f.to, is_ragged<To>);
+  fields::require_memory(index, "source", f.from.data, f.from.rows * f.from.payload);
+  fields::require_distinct_positions(index, f.to);
+}
+
+template <write Write, class View, class Place, class T, class To, class Fill>
+auto make_move(const View& view, Place at, const field_t<row_view<T>, To, Fill>& f) {
+  using value = std::remove_const_t<T>;
+  return unpack_move<Write, View, Place, value, To, Fill>(view, at, f.from, f.to, f.fill);
+}
+
+template <write Write, class E, class L, class Place, class... Fields>
+void run(const E& where, const L& layout, Place at, const Fields&... fields) {
+  const auto view = layout.view();
+  view.require_place(at);
+  std::size_t index = 0;
+  (require_field<E>(index++, view, at, fields), ...);
+  fields::require_no_alias(fields...);
+  execute(where, fields::bulk_move(make_move<Write>(view, at, fields)...));
+}
+
+}  // namespace unpacking
+
+/// Unpacks one or several tensors to a batch. The whole target is written: real tokens, and the
+/// field's fill value everywhere else, also where the one shard that is given owns no token; with
+/// fill 0 the sum over the ranks is the full unpack.
+///
+///     unpack(host, layout, all_shards, field(gathered_logits, logits));
+///
+/// \param where, layout as for pack
+/// \param at what the sources are: full_row: [T, D]; all_shards: [CP, T / CP, D], rank-major as an
+/// all-gather leaves them; shard{rank}: [T / CP, D]
+/// \param fields sources as `at` says, targets [B, S, D] of any strides, or ragged, or left-padded
+/// \throws invalid_input before anything is written: a rank out of range, a source with the wrong
+/// number of rows, a payload that differs, a target with the wrong number of rows or too few
+/// columns for the longest sequence (never truncated), positions that overlap, a null pointer, a
+/// target in the memory of a source or of another target. Allocates nothing. Does not synchronise;
+/// one kernel launch on a device. O(elements written).
+template <executor E, layout L, place Place, class... From, class... To, class... Fill>
+  requires runs_on<E, L> &&
+      (sizeof...(From) > 0) void unpack(const E& where, const L& layout, Place at,
+                                        const field_t<From, To, Fill>&... fields) {
+    unpacking::run<unpacking::write::everything>(where, layout, at, fields...);
+  }
+
+  /// The same, but writes the rank's own real tokens alone and leaves the rest of the targets as it
+  /// is.
+  template <executor E, layout L, class... From, class... To, class... Fill>
+    requires runs_on<E, L> &&
+        (sizeof...(From) > 0) void unpack_own(const E& where, const L& layout, shard at,
+                                              const field_t<From, To, Fill>&... fields) {
+      unpacking::run<unpacking::write::held_tokens>(where, layout, at, fields...);
+    }
+
+}  // namespace seqpack

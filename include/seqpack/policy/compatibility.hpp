@@ -1,0 +1,96 @@
+/// \file
+/// What a padding policy and a context-parallel policy must agree on, at compile time where the
+/// numbers are static and at run time where they are not.
+#pragma once
+
+#include <string>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/policy/padding.hpp"
+#include "seqpack/policy/sharding.hpp"
+
+namespace seqpack {
+
+// The assertions live in templates of the two numbers, so that every compiler prints them:
+// "each_is_a_multiple_of_the_sharding_divisor<12, 8>".
+
+template <offset_t Each, offset_t Divisor>
+struct each_is_a_multiple_of_the_sharding_divisor {
+  static_assert(Each % Divisor == 0,
+                "each_multiple_of must be a multiple of what the sharding divides by "
+                "(2 * CP for zigzag, CP for contiguous and striped)");
+  static constexpr bool value = true;
+};
+
+template <offset_t Total, offset_t Multiple>
+struct fixed_total_is_a_multiple_of_the_total_multiple {
+  static_assert(Total % Multiple == 0, "fixed_total must be a multiple of total_multiple_of");
+  static constexpr bool value = true;
+};
+
+template <offset_t Total, offset_t Divisor>
+struct fixed_total_is_a_multiple_of_the_sharding_divisor {
+  static_assert(Total % Divisor == 0,
+                "fixed_total must be a multiple of what the sharding divides by "
+                "(2 * CP for zigzag, CP for contiguous and striped)");
+  static constexpr bool value = true;
+};
+
+/// The divisor of a context-parallel policy of static size, or `dynamic`. Only a policy whose
+/// static size makes it default constructible can be asked at compile time.
+template <context_parallel_policy C>
+constexpr offset_t static_divisor() {
+  if constexpr (C::static_size == dynamic) {
+    return dynamic;
+  } else {
+    return C{}.divisor();
+  }
+}
+
+/// True, or a compile-time error that names the two numbers that do not fit. An `each` of 1 fits
+/// any sharding: every length is then checked when the layout is made.
+template <padding_policy P, context_parallel_policy C>
+constexpr bool policies_fit() {
+  constexpr offset_t each = P::static_each;
+  constexpr offset_t multiple = P::static_total_multiple;
+  constexpr offset_t divisor = static_divisor<C>();
+  bool fit = true;
+  if constexpr (each > 1 && divisor != dynamic) {
+    fit = each_is_a_multiple_of_the_sharding_divisor<each, divisor>::value;
+  }
+  if constexpr (P::has_fixed_total && P::static_fixed_total != dynamic) {
+    if constexpr (multiple != dynamic) {
+      fit = fixed_total_is_a_multiple_of_the_total_multiple<P::static_fixed_total, multiple>::value;
+    }
+    if constexpr (divisor != dynamic) {
+      fit =
+          fixed_total_is_a_multiple_of_the_sharding_divisor<P::static_fixed_total, divisor>::value;
+    }
+  }
+  return fit;
+}
+
+/// The same for dynamic numbers.
+/// \throws invalid_input naming the number and what it must be a multiple of.
+template <padding_policy P, context_parallel_policy C>
+constexpr void require_policies_fit(const P& padding, const C& cp) {
+  static_assert(policies_fit<P, C>());
+  const offset_t divisor = cp.divisor();
+  const auto multiple_of = [](offset_t number, const char* what) {
+    return "it must be a multiple of " + std::to_string(number) + ", " + what;
+  };
+  const char* const for_sharding = "what the sharding divides by";
+  if (padding.each() > 1 && padding.each() % divisor != 0) {
+    reject("each_multiple_of", padding.each(), multiple_of(divisor, for_sharding));
+  }
+  if constexpr (P::has_fixed_total) {
+    const offset_t total = padding.fixed_total();
+    if (total % padding.total_multiple() != 0) {
+      reject("fixed_total", total, multiple_of(padding.total_multiple(), "the total multiple"));
+    }
+    if (total % divisor != 0) reject("fixed_total", total, multiple_of(divisor, for_sharding));
+  }
+}
+
+}  // namespace seqpack
