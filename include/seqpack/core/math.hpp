@@ -2,8 +2,6 @@
 /// Integer arithmetic on token counts, callable on the device.
 #pragma once
 
-#include <limits>
-
 #include "seqpack/core/config.hpp"
 
 namespace seqpack {
@@ -18,7 +16,7 @@ SEQPACK_HD constexpr offset_t max_of(offset_t a, offset_t b) noexcept {
 /// The quotient of two numbers >= 0 (divisor >= 1). 64-bit division costs several times a 32-bit
 /// one on CPUs and GPUs alike, and almost every count fits 32 bits.
 SEQPACK_HD constexpr offset_t divide(offset_t a, offset_t b) noexcept {
-  constexpr auto limit = static_cast<std::uint64_t>(std::numeric_limits<std::uint32_t>::max());
+  constexpr auto limit = std::uint64_t{0xFFFFFFFF};
   const auto x = static_cast<std::uint64_t>(a);
   const auto y = static_cast<std::uint64_t>(b);
   if ((x | y) <= limit) {

@@ -102,43 +102,41 @@ struct row_view {
   /// One element per token, from any contiguous range.
   template <std::ranges::contiguous_range R>
     requires std::same_as<std::remove_reference_t<std::ranges::range_reference_t<R>>, T> &&
-        (std::ranges::borrowed_range<R> || std::is_lvalue_reference_v<R>)&&(
-            !mdspan_like<std::remove_cvref_t<R>>)constexpr row_view(R&& range)
-        : row_view(std::ranges::data(range), static_cast<offset_t>(std::ranges::size(range))) {}
-    /// [rows, ...] or, with all shards, [CP, rows, ...] flattened to rows by the caller.
-    /// \throws invalid_input unless everything behind dimension 0 is contiguous.
-    template <mdspan_like M>
-      requires std::same_as<typename M::element_type, T> &&
-          (M::rank() >= 1) constexpr row_view(const M& m)
-          : row_view(m.data_handle(), static_cast<offset_t>(m.extent(0)),
-                     view_checks::payload_of(m, 1)) {
-        if (rows > 1 && static_cast<offset_t>(m.stride(0)) != payload) {
-          reject("stride of dimension 0", static_cast<offset_t>(m.stride(0)),
-                 "packed rows must be contiguous, so it must be " + std::to_string(payload));
-        }
-      }
-      /// A view that only reads.
-      constexpr operator row_view<const T>() const requires(!std::is_const_v<T>) {
-        return {data, rows, payload};
-      }
+             (std::ranges::borrowed_range<R> || std::is_lvalue_reference_v<R>) &&
+             (!mdspan_like<std::remove_cvref_t<R>>)
+  constexpr row_view(R&& range)
+      : row_view(std::ranges::data(range), static_cast<offset_t>(std::ranges::size(range))) {}
+  /// [rows, ...] or, with all shards, [CP, rows, ...] flattened to rows by the caller.
+  /// \throws invalid_input unless everything behind dimension 0 is contiguous.
+  template <mdspan_like M>
+    requires std::same_as<typename M::element_type, T> && (M::rank() >= 1)
+  constexpr row_view(const M& m)
+      : row_view(m.data_handle(), static_cast<offset_t>(m.extent(0)),
+                 view_checks::payload_of(m, 1)) {
+    if (rows > 1 && static_cast<offset_t>(m.stride(0)) != payload) {
+      reject("stride of dimension 0", static_cast<offset_t>(m.stride(0)),
+             "packed rows must be contiguous, so it must be " + std::to_string(payload));
+    }
+  }
+  /// A view that only reads, of one that may write.
+  template <class U>
+    requires(!std::same_as<U, T> && std::same_as<const U, T>)
+  constexpr row_view(const row_view<U>& other) : row_view(other.data, other.rows, other.payload) {}
 
-      SEQPACK_HD constexpr T* at(offset_t row) const noexcept {
-        return data + row * payload;
-      }
+  SEQPACK_HD constexpr T* at(offset_t row) const noexcept { return data + row * payload; }
 
-      footprint touched() const noexcept {
-        const auto* const first = reinterpret_cast<const char*>(data);
-        return {first, first + rows * payload * static_cast<offset_t>(sizeof(T))};
-      }
-      std::uint64_t address_bits() const noexcept {
-        return view_checks::address_bits(data) | view_checks::stride_bits<T>(payload);
-      }
+  footprint touched() const noexcept {
+    const auto* const first = reinterpret_cast<const char*>(data);
+    return {first, first + rows * payload * static_cast<offset_t>(sizeof(T))};
+  }
+  std::uint64_t address_bits() const noexcept {
+    return view_checks::address_bits(data) | view_checks::stride_bits<T>(payload);
+  }
 };
 
 template <std::ranges::contiguous_range R>
   requires(!mdspan_like<std::remove_cvref_t<R>>)
-row_view(R&&)
-->row_view<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+row_view(R&&) -> row_view<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 template <mdspan_like M>
 row_view(const M&) -> row_view<typename M::element_type>;
 
@@ -148,19 +146,19 @@ row_view(const M&) -> row_view<typename M::element_type>;
 /// set that the address of some token, in bytes, may have set: its lowest one is the alignment.
 template <class V>
 concept token_table = std::is_trivially_copyable_v<V> && element<typename V::value_type> &&
-    requires(const V& v, offset_t n) {
-  { v.batch() } -> std::same_as<offset_t>;
-  { v.payload() } -> std::same_as<offset_t>;
-  { v.positions() } -> std::same_as<offset_t>;
-  { v.first_position(n) } -> std::same_as<offset_t>;
-  { v.locate(n) } -> std::same_as<table_position>;
-  { v.columns(n) } -> std::same_as<offset_t>;
-  { v.lead(n) } -> std::same_as<offset_t>;
-  { v.stride() } -> std::same_as<offset_t>;
-  { v.at(n, n) } -> std::same_as<typename V::element_type*>;
-  { v.touched() } -> std::same_as<footprint>;
-  { v.address_bits() } -> std::same_as<std::uint64_t>;
-};
+                      requires(const V& v, offset_t n) {
+                        { v.batch() } -> std::same_as<offset_t>;
+                        { v.payload() } -> std::same_as<offset_t>;
+                        { v.positions() } -> std::same_as<offset_t>;
+                        { v.first_position(n) } -> std::same_as<offset_t>;
+                        { v.locate(n) } -> std::same_as<table_position>;
+                        { v.columns(n) } -> std::same_as<offset_t>;
+                        { v.lead(n) } -> std::same_as<offset_t>;
+                        { v.stride() } -> std::same_as<offset_t>;
+                        { v.at(n, n) } -> std::same_as<typename V::element_type*>;
+                        { v.touched() } -> std::same_as<footprint>;
+                        { v.address_bits() } -> std::same_as<std::uint64_t>;
+                      };
 
 /// [B, S, D], right-padded, strided in batch and token; the payload is contiguous.
 template <element T>
@@ -190,74 +188,57 @@ class batch_view {
   /// [B, S] or [B, S, ...] of any layout whose payload is contiguous.
   /// \throws invalid_input for a payload that is not.
   template <mdspan_like M>
-    requires std::same_as<typename M::element_type, T> &&
-        (M::rank() >= 2) constexpr batch_view(const M& m)
-        : batch_view(m.data_handle(), static_cast<offset_t>(m.extent(0)),
-                     static_cast<offset_t>(m.extent(1)), view_checks::payload_of(m, 2),
-                     static_cast<offset_t>(m.stride(0)), static_cast<offset_t>(m.stride(1))) {}
-    constexpr operator batch_view<const T>() const requires(!std::is_const_v<T>) {
-      return {data_, batch_, width_, payload_, batch_stride_, token_stride_};
-    }
+    requires std::same_as<typename M::element_type, T> && (M::rank() >= 2)
+  constexpr batch_view(const M& m)
+      : batch_view(m.data_handle(), static_cast<offset_t>(m.extent(0)),
+                   static_cast<offset_t>(m.extent(1)), view_checks::payload_of(m, 2),
+                   static_cast<offset_t>(m.stride(0)), static_cast<offset_t>(m.stride(1))) {}
+  /// A view that only reads, of one that may write.
+  template <class U>
+    requires(!std::same_as<U, T> && std::same_as<const U, T>)
+  constexpr batch_view(const batch_view<U>& other)
+      : batch_view(other.data(), other.batch(), other.width(), other.payload(),
+                   other.batch_stride(), other.stride()) {}
 
-    SEQPACK_HD constexpr T* data() const noexcept {
-      return data_;
-    }
-    SEQPACK_HD constexpr offset_t batch() const noexcept {
-      return batch_;
-    }
-    SEQPACK_HD constexpr offset_t width() const noexcept {
-      return width_;
-    }
-    SEQPACK_HD constexpr offset_t payload() const noexcept {
-      return payload_;
-    }
-    SEQPACK_HD constexpr offset_t batch_stride() const noexcept {
-      return batch_stride_;
-    }
-    SEQPACK_HD constexpr offset_t stride() const noexcept {
-      return token_stride_;
-    }
+  SEQPACK_HD constexpr T* data() const noexcept { return data_; }
+  SEQPACK_HD constexpr offset_t batch() const noexcept { return batch_; }
+  SEQPACK_HD constexpr offset_t width() const noexcept { return width_; }
+  SEQPACK_HD constexpr offset_t payload() const noexcept { return payload_; }
+  SEQPACK_HD constexpr offset_t batch_stride() const noexcept { return batch_stride_; }
+  SEQPACK_HD constexpr offset_t stride() const noexcept { return token_stride_; }
 
-    SEQPACK_HD constexpr offset_t positions() const noexcept {
-      return batch_ * width_;
-    }
-    SEQPACK_HD constexpr offset_t first_position(offset_t b) const noexcept {
-      return b * width_;
-    }
-    SEQPACK_HD constexpr table_position locate(offset_t position) const noexcept {
-      const offset_t b = divide(position, width_);
-      return {b, position - b * width_};
-    }
-    SEQPACK_HD constexpr offset_t columns(offset_t) const noexcept {
-      return width_;
-    }
-    SEQPACK_HD constexpr offset_t lead(offset_t) const noexcept {
-      return 0;
-    }
-    SEQPACK_HD constexpr T* at(offset_t b, offset_t column) const noexcept {
-      return data_ + b * batch_stride_ + column * token_stride_;
-    }
+  SEQPACK_HD constexpr offset_t positions() const noexcept { return batch_ * width_; }
+  SEQPACK_HD constexpr offset_t first_position(offset_t b) const noexcept { return b * width_; }
+  SEQPACK_HD constexpr table_position locate(offset_t position) const noexcept {
+    const offset_t b = divide(position, width_);
+    return {b, position - b * width_};
+  }
+  SEQPACK_HD constexpr offset_t columns(offset_t) const noexcept { return width_; }
+  SEQPACK_HD constexpr offset_t lead(offset_t) const noexcept { return 0; }
+  SEQPACK_HD constexpr T* at(offset_t b, offset_t column) const noexcept {
+    return data_ + b * batch_stride_ + column * token_stride_;
+  }
 
-    footprint touched() const noexcept {
-      if (batch_ == 0 || width_ == 0 || payload_ == 0) return {nullptr, nullptr};
-      const offset_t across = (batch_ - 1) * batch_stride_;
-      const offset_t along = (width_ - 1) * token_stride_;
-      const T* const first = data_ + min_of(across, 0) + min_of(along, 0);
-      const T* const last = data_ + max_of(across, 0) + max_of(along, 0) + payload_;
-      return {reinterpret_cast<const char*>(first), reinterpret_cast<const char*>(last)};
-    }
-    std::uint64_t address_bits() const noexcept {
-      return view_checks::address_bits(data_) | view_checks::stride_bits<T>(token_stride_) |
-             view_checks::stride_bits<T>(batch_ > 1 ? batch_stride_ : 0);
-    }
+  footprint touched() const noexcept {
+    if (batch_ == 0 || width_ == 0 || payload_ == 0) return {nullptr, nullptr};
+    const offset_t across = (batch_ - 1) * batch_stride_;
+    const offset_t along = (width_ - 1) * token_stride_;
+    const T* const first = data_ + min_of(across, 0) + min_of(along, 0);
+    const T* const last = data_ + max_of(across, 0) + max_of(along, 0) + payload_;
+    return {reinterpret_cast<const char*>(first), reinterpret_cast<const char*>(last)};
+  }
+  std::uint64_t address_bits() const noexcept {
+    return view_checks::address_bits(data_) | view_checks::stride_bits<T>(token_stride_) |
+           view_checks::stride_bits<T>(batch_ > 1 ? batch_stride_ : 0);
+  }
 
-   private:
-    T* data_ = nullptr;
-    offset_t batch_ = 0;
-    offset_t width_ = 0;
-    offset_t payload_ = 1;
-    offset_t batch_stride_ = 0;
-    offset_t token_stride_ = 1;
+ private:
+  T* data_ = nullptr;
+  offset_t batch_ = 0;
+  offset_t width_ = 0;
+  offset_t payload_ = 1;
+  offset_t batch_stride_ = 0;
+  offset_t token_stride_ = 1;
 };
 
 template <mdspan_like M>

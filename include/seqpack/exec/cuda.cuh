@@ -46,11 +46,11 @@ inline void check_cuda(cudaError_t code,
 /// A source of device memory in stream order, as cuda::mr and RMM have them. It is copied, so it
 /// must be a handle.
 template <class R>
-concept device_memory_resource = std::copy_constructible<R> &&
-    requires(R r, void* p, std::size_t n, cudaStream_t s) {
-  { r.allocate_async(n, n, s) } -> std::convertible_to<void*>;
-  r.deallocate_async(p, n, n, s);
-};
+concept device_memory_resource =
+    std::copy_constructible<R> && requires(R r, void* p, std::size_t n, cudaStream_t s) {
+      { r.allocate_async(n, n, s) } -> std::convertible_to<void*>;
+      r.deallocate_async(p, n, n, s);
+    };
 
 /// cudaMallocAsync and cudaFreeAsync: the default memory pool of the device.
 struct stream_ordered_memory {
@@ -71,7 +71,7 @@ struct stream_ordered_memory {
 template <device_memory_resource Memory = stream_ordered_memory>
 struct cuda_stream {
   cudaStream_t stream = nullptr;
-  [[no_unique_address]] Memory memory{};
+  Memory memory{};
 
   constexpr cuda_stream() = default;
   constexpr explicit cuda_stream(cudaStream_t s, Memory m = {}) : stream(s), memory(std::move(m)) {}

@@ -122,23 +122,24 @@ void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t head
 /// \throws invalid_input for arrays of the wrong size. No allocation, no synchronisation, two
 /// launches.
 template <attention_bounds Bounds = attention_bounds::padded, executor E, layout L>
-  requires runs_on<E, L> packed_seq_params<typename L::index_type> make_packed_seq_params(
-      const E& where, const L& layout, std::span<typename L::index_type> seq_idx,
-      std::span<typename L::index_type> shard_cu) {
-    const auto view = layout.view();
-    per_token(where, layout, full_row, sequence_index(seq_idx));
-    shard_bounds(where, layout, shard_cu);
-    const auto padded = view.cu_seqlens_padded();
-    const auto bounds = Bounds == attention_bounds::padded ? padded : view.cu_seqlens();
-    return {.cu_seqlens_q = bounds,
-            .cu_seqlens_kv = bounds,
-            .cu_seqlens_q_padded = padded,
-            .cu_seqlens_kv_padded = padded,
-            .max_seqlen_q = view.longest_padded,
-            .max_seqlen_kv = view.longest_padded,
-            .total_tokens = view.total,
-            .seq_idx = seq_idx,
-            .cu_seqlens_shard = shard_cu};
-  }
+  requires runs_on<E, L>
+packed_seq_params<typename L::index_type> make_packed_seq_params(
+    const E& where, const L& layout, std::span<typename L::index_type> seq_idx,
+    std::span<typename L::index_type> shard_cu) {
+  const auto view = layout.view();
+  per_token(where, layout, full_row, sequence_index(seq_idx));
+  shard_bounds(where, layout, shard_cu);
+  const auto padded = view.cu_seqlens_padded();
+  const auto bounds = Bounds == attention_bounds::padded ? padded : view.cu_seqlens();
+  return {.cu_seqlens_q = bounds,
+          .cu_seqlens_kv = bounds,
+          .cu_seqlens_q_padded = padded,
+          .cu_seqlens_kv_padded = padded,
+          .max_seqlen_q = view.longest_padded,
+          .max_seqlen_kv = view.longest_padded,
+          .total_tokens = view.total,
+          .seq_idx = seq_idx,
+          .cu_seqlens_shard = shard_cu};
+}
 
 }  // namespace seqpack

@@ -15,6 +15,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/pack/bounds.hpp"
+#include "seqpack/pack/layout_access.hpp"
 #include "seqpack/pack/layout_view.hpp"
 
 namespace seqpack {
@@ -22,8 +23,8 @@ namespace seqpack {
 /// A range of integers of any type: the lengths of the sequences, or bounds.
 template <class R>
 concept integer_range = std::ranges::forward_range<R> && std::ranges::sized_range<R> &&
-    std::integral<std::ranges::range_value_t<R>> &&
-    !std::same_as<std::ranges::range_value_t<R>, bool>;
+                        std::integral<std::ranges::range_value_t<R>> &&
+                        !std::same_as<std::ranges::range_value_t<R>, bool>;
 
 /// What a layout from lengths may be told.
 struct layout_options {
@@ -48,7 +49,7 @@ namespace layout_inputs {
 /// Integers as offsets. An unsigned 64-bit number above the signed range becomes max_tokens + 1,
 /// which every check refuses.
 template <std::integral I>
-constexpr offset_t to_offset(I value) noexcept {
+SEQPACK_HD constexpr offset_t to_offset(I value) noexcept {
   if constexpr (std::is_unsigned_v<I> && sizeof(I) >= sizeof(offset_t)) {
     if (value > static_cast<I>(max_tokens)) return max_tokens + 1;
   }
@@ -167,13 +168,14 @@ constexpr layout_view<P, C, Index> build_layout(const Lengths& lengths, const P&
   return view;
 }
 
-/// A layout and its memory, on the host. Everything a layout_view says, it says too.
+/// A layout and its memory, on the host.
 ///
 /// Copies are deep. Sizes are host integers; nothing synchronises, because nothing is on a device.
 template <padding_policy Padding, context_parallel_policy ContextParallel,
           layout_index Index = std::int32_t>
-class packed_layout {
+class packed_layout : public layout_access<packed_layout<Padding, ContextParallel, Index>> {
  public:
+  static constexpr bool on_device = false;
   using padding_type = Padding;
   using context_parallel_type = ContextParallel;
   using index_type = Index;
@@ -198,26 +200,8 @@ class packed_layout {
     return v;
   }
 
-  /// B, rows of the batch.
-  offset_t batch_size() const noexcept { return sizes_.batch; }
-  /// Slots of the packed row, the ghost not counted; B unless an order leaves rows out.
-  offset_t sequences() const noexcept { return sizes_.sequences; }
-  /// T, padding included.
-  offset_t total_tokens() const noexcept { return sizes_.total; }
-  /// T / CP.
-  offset_t shard_tokens() const noexcept { return sizes_.shard_tokens(); }
   /// Real tokens of all packed sequences.
   offset_t real_tokens() const noexcept { return static_cast<offset_t>(cu_.back()); }
-  /// The largest padded length, the tail's included.
-  offset_t max_seqlen() const noexcept { return sizes_.longest_padded; }
-  /// The largest real length.
-  offset_t max_length() const noexcept { return sizes_.longest; }
-  bool has_padding() const noexcept { return sizes_.padded; }
-  const Padding& padding() const noexcept { return sizes_.padding; }
-  const ContextParallel& context_parallel() const noexcept { return sizes_.cp; }
-  /// segments + 1 prefix sums, of the real and of the padded lengths.
-  std::span<const Index> cu_seqlens() const noexcept { return cu_; }
-  std::span<const Index> cu_seqlens_padded() const noexcept { return cu_padded_; }
 
  private:
   view_type sizes_;

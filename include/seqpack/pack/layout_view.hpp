@@ -22,8 +22,8 @@ concept layout_index = std::same_as<I, std::int32_t> || std::same_as<I, std::int
 
 /// The largest total that an index type can hold.
 template <layout_index I>
-inline constexpr offset_t max_total = sizeof(I) == 4 ? offset_t{std::int64_t{1} << 31} - 1
-                                                     : max_tokens;
+inline constexpr offset_t max_total =
+    sizeof(I) == 4 ? offset_t{std::int64_t{1} << 31} - 1 : max_tokens;
 
 /// A token of a packed layout, named by its sequence.
 struct token_ref {
@@ -67,8 +67,8 @@ struct layout_view {
   offset_t longest = 0;              ///< the longest real length, or a bound of it
   offset_t longest_padded = 0;       ///< max_seqlen, or a bound of it
   bool padded = false;               ///< whether there is padding, or can be
-  [[no_unique_address]] Padding padding{};
-  [[no_unique_address]] ContextParallel cp{};
+  Padding padding{};
+  ContextParallel cp{};
 
   constexpr const layout_view& view() const noexcept { return *this; }
 
@@ -177,8 +177,7 @@ concept layout = requires(const L& l) {
   typename L::context_parallel_type;
   {
     l.view()
-    }
-    -> std::convertible_to<layout_view<typename L::padding_type, typename L::context_parallel_type,
+  } -> std::convertible_to<layout_view<typename L::padding_type, typename L::context_parallel_type,
                                        typename L::index_type>>;
 };
 

@@ -107,15 +107,14 @@ auto make_move(const View& view, Place at, const field_t<From, row_view<T>, Fill
 /// not synchronise; one kernel launch on a device. O(elements written), plus a search of O(log B)
 /// per unit of 16 bytes on a device.
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
-  requires runs_on<E, L> &&
-      (sizeof...(From) > 0) void pack(const E& where, const L& layout, Place at,
-                                      const field_t<From, To, Fill>&... fields) {
-    const auto view = layout.view();
-    view.require_place(at);
-    std::size_t index = 0;
-    (packing::require_field<E>(index++, view, at, fields), ...);
-    fields::require_no_alias(fields...);
-    execute(where, fields::bulk_move(packing::make_move(view, at, fields)...));
-  }
+  requires runs_on<E, L> && (sizeof...(From) > 0)
+void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... fields) {
+  const auto view = layout.view();
+  view.require_place(at);
+  std::size_t index = 0;
+  (packing::require_field<E>(index++, view, at, fields), ...);
+  fields::require_no_alias(fields...);
+  execute(where, fields::bulk_move(packing::make_move(view, at, fields)...));
+}
 
 }  // namespace seqpack

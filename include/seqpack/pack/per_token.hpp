@@ -283,27 +283,26 @@ auto row_index(Out&& out) {
 /// array in the memory of the token ids or of another array. Allocates nothing. Does not
 /// synchronise; one kernel launch on a device. O(tokens of the place).
 template <executor E, layout L, place Place, class... T, class... Function>
-  requires runs_on<E, L> &&
-      (sizeof...(T) > 0) void per_token(const E& where, const L& layout, Place at,
-                                        const token_array<T, Function>&... arrays) {
-    const auto view = layout.view();
-    view.require_place(at);
-    std::size_t index = 0;
-    (token_functions::require_array<E>(index++, view, at, arrays), ...);
+  requires runs_on<E, L> && (sizeof...(T) > 0)
+void per_token(const E& where, const L& layout, Place at,
+               const token_array<T, Function>&... arrays) {
+  const auto view = layout.view();
+  view.require_place(at);
+  std::size_t index = 0;
+  (token_functions::require_array<E>(index++, view, at, arrays), ...);
 
-    constexpr std::size_t count = sizeof...(T);
-    const footprint outs[count] = {arrays.out.touched()...};
-    const footprint sources[count] = {token_functions::source_of(arrays)...};
-    for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t k = 0; k < count; ++k) {
-        fields::require_apart(i, outs[i], k, "tokens", sources[k]);
-        if (k > i) fields::require_apart(k, outs[k], i, "array", outs[i]);
-      }
+  constexpr std::size_t count = sizeof...(T);
+  const footprint outs[count] = {arrays.out.touched()...};
+  const footprint sources[count] = {token_functions::source_of(arrays)...};
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < count; ++k) {
+      fields::require_apart(i, outs[i], k, "tokens", sources[k]);
+      if (k > i) fields::require_apart(k, outs[k], i, "array", outs[i]);
     }
-    using view_type = std::remove_const_t<decltype(view)>;
-    using operation =
-        token_functions::token_operation<view_type, Place, token_array<T, Function>...>;
-    execute(where, operation{view, at, {arrays...}, (offset_t{sizeof(T)} + ...)});
   }
+  using view_type = std::remove_const_t<decltype(view)>;
+  using operation = token_functions::token_operation<view_type, Place, token_array<T, Function>...>;
+  execute(where, operation{view, at, {arrays...}, (offset_t{sizeof(T)} + ...)});
+}
 
 }  // namespace seqpack

@@ -18,7 +18,7 @@ namespace seqpack {
 /// (0 <= column < D), for example the expert routes 0, 1, 2, ...
 template <class F, class T>
 concept filler = std::is_trivially_copyable_v<F> &&
-    (std::invocable<const F&, offset_t> || std::constructible_from<T, const F&>);
+                 (std::invocable<const F&, offset_t> || std::constructible_from<T, const F&>);
 
 template <class T, filler<T> F>
 SEQPACK_HD constexpr T fill_value(const F& fill, offset_t column) {

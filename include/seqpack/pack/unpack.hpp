@@ -155,19 +155,18 @@ void run(const E& where, const L& layout, Place at, const Fields&... fields) {
 /// target in the memory of a source or of another target. Allocates nothing. Does not synchronise;
 /// one kernel launch on a device. O(elements written).
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
-  requires runs_on<E, L> &&
-      (sizeof...(From) > 0) void unpack(const E& where, const L& layout, Place at,
-                                        const field_t<From, To, Fill>&... fields) {
-    unpacking::run<unpacking::write::everything>(where, layout, at, fields...);
-  }
+  requires runs_on<E, L> && (sizeof...(From) > 0)
+void unpack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... fields) {
+  unpacking::run<unpacking::write::everything>(where, layout, at, fields...);
+}
 
-  /// The same, but writes the rank's own real tokens alone and leaves the rest of the targets as it
-  /// is.
-  template <executor E, layout L, class... From, class... To, class... Fill>
-    requires runs_on<E, L> &&
-        (sizeof...(From) > 0) void unpack_own(const E& where, const L& layout, shard at,
-                                              const field_t<From, To, Fill>&... fields) {
-      unpacking::run<unpacking::write::held_tokens>(where, layout, at, fields...);
-    }
+/// The same, but writes the rank's own real tokens alone and leaves the rest of the targets as it
+/// is.
+template <executor E, layout L, class... From, class... To, class... Fill>
+  requires runs_on<E, L> && (sizeof...(From) > 0)
+void unpack_own(const E& where, const L& layout, shard at,
+                const field_t<From, To, Fill>&... fields) {
+  unpacking::run<unpacking::write::held_tokens>(where, layout, at, fields...);
+}
 
 }  // namespace seqpack

@@ -27,7 +27,8 @@ struct each_multiple_of : extent<M> {
   static constexpr padding_part part = padding_part::each;
   constexpr each_multiple_of() = default;
   /// \throws invalid_input unless 1 <= m <= max_tokens.
-  constexpr explicit each_multiple_of(offset_t m) requires(M == dynamic)
+  constexpr explicit each_multiple_of(offset_t m)
+    requires(M == dynamic)
       : extent<M>(m, "each_multiple_of") {}
 };
 
@@ -37,7 +38,8 @@ struct total_multiple_of : extent<M> {
   static constexpr padding_part part = padding_part::total_multiple;
   constexpr total_multiple_of() = default;
   /// \throws invalid_input unless 1 <= m <= max_tokens.
-  constexpr explicit total_multiple_of(offset_t m) requires(M == dynamic)
+  constexpr explicit total_multiple_of(offset_t m)
+    requires(M == dynamic)
       : extent<M>(m, "total_multiple_of") {}
 };
 
@@ -47,7 +49,9 @@ struct fixed_total : extent<N> {
   static constexpr padding_part part = padding_part::fixed_total;
   constexpr fixed_total() = default;
   /// \throws invalid_input unless 1 <= n <= max_tokens.
-  constexpr explicit fixed_total(offset_t n) requires(N == dynamic) : extent<N>(n, "fixed_total") {}
+  constexpr explicit fixed_total(offset_t n)
+    requires(N == dynamic)
+      : extent<N>(n, "fixed_total") {}
 };
 
 /// The tail belongs to the last sequence. The default.
@@ -136,7 +140,9 @@ class padding : private Parts... {
   static constexpr tail tail_goes_to = static_cast<tail>(static_part<padding_part::tail>(0));
 
   constexpr padding() = default;
-  constexpr explicit padding(Parts... parts) requires(sizeof...(Parts) > 0) : Parts(parts)... {}
+  constexpr explicit padding(Parts... parts)
+    requires(sizeof...(Parts) > 0)
+      : Parts(parts)... {}
 
   SEQPACK_HD constexpr offset_t each() const noexcept { return part<padding_part::each>(1); }
   SEQPACK_HD constexpr offset_t total_multiple() const noexcept {
@@ -165,6 +171,6 @@ SEQPACK_HD constexpr offset_t total_for(const P& p, offset_t content) noexcept {
 
 /// Whether a layout of this policy ends in a ghost segment, which may be empty.
 template <padding_policy P>
-inline constexpr bool has_ghost = P::has_total&& P::tail_goes_to == tail::ghost;
+inline constexpr bool has_ghost = P::has_total && P::tail_goes_to == tail::ghost;
 
 }  // namespace seqpack

@@ -34,13 +34,13 @@ struct shard_position {
 ///
 /// They are called on the device too, so a user's own must be SEQPACK_HD there.
 template <class S>
-concept sharding = std::is_trivially_copyable_v<S> &&
-    requires(const S& s, offset_t n, shard_position p) {
-  { s.divisor(n) } -> std::same_as<offset_t>;
-  { s.to_shard(n, n, n) } -> std::same_as<shard_position>;
-  { s.to_token(p, n, n) } -> std::same_as<offset_t>;
-  { s.run(p, n, n) } -> std::same_as<offset_t>;
-};
+concept sharding =
+    std::is_trivially_copyable_v<S> && requires(const S& s, offset_t n, shard_position p) {
+      { s.divisor(n) } -> std::same_as<offset_t>;
+      { s.to_shard(n, n, n) } -> std::same_as<shard_position>;
+      { s.to_token(p, n, n) } -> std::same_as<offset_t>;
+      { s.run(p, n, n) } -> std::same_as<offset_t>;
+    };
 
 /// Each sequence is cut into 2 * CP chunks; rank r owns chunk r, then chunk 2 * CP - 1 - r, which
 /// balances the work of causal attention.
@@ -126,9 +126,12 @@ class context_parallel {
   static constexpr offset_t static_size = Size;
 
   constexpr context_parallel() = default;
-  constexpr explicit context_parallel(Sharding how) requires(Size != dynamic) : sharding_(how) {}
+  constexpr explicit context_parallel(Sharding how)
+    requires(Size != dynamic)
+      : sharding_(how) {}
   /// \throws invalid_input unless 1 <= size <= max_tokens.
-  constexpr explicit context_parallel(offset_t size, Sharding how = {}) requires(Size == dynamic)
+  constexpr explicit context_parallel(offset_t size, Sharding how = {})
+    requires(Size == dynamic)
       : size_(size, "context_parallel size"), sharding_(how) {}
 
   SEQPACK_HD constexpr offset_t size() const noexcept { return size_.value(); }
@@ -151,8 +154,8 @@ class context_parallel {
   }
 
  private:
-  [[no_unique_address]] extent<Size> size_;
-  [[no_unique_address]] Sharding sharding_;
+  extent<Size> size_;
+  Sharding sharding_;
 };
 
 template <sharding Sharding = zigzag>
@@ -163,15 +166,15 @@ using no_context_parallel = context_parallel<1>;
 
 /// What a layout asks of its context-parallel policy; `context_parallel` is the model.
 template <class C>
-concept context_parallel_policy = std::is_trivially_copyable_v<C> &&
-    requires(const C& c, offset_t n, shard_position p) {
-  { c.size() } -> std::same_as<offset_t>;
-  { c.divisor() } -> std::same_as<offset_t>;
-  { c.to_shard(n, n) } -> std::same_as<shard_position>;
-  { c.to_token(p, n) } -> std::same_as<offset_t>;
-  { c.run(p, n) } -> std::same_as<offset_t>;
-  typename std::integral_constant<offset_t, C::static_size>;
-};
+concept context_parallel_policy =
+    std::is_trivially_copyable_v<C> && requires(const C& c, offset_t n, shard_position p) {
+      { c.size() } -> std::same_as<offset_t>;
+      { c.divisor() } -> std::same_as<offset_t>;
+      { c.to_shard(n, n) } -> std::same_as<shard_position>;
+      { c.to_token(p, n) } -> std::same_as<offset_t>;
+      { c.run(p, n) } -> std::same_as<offset_t>;
+      typename std::integral_constant<offset_t, C::static_size>;
+    };
 
 /// \throws invalid_input unless 0 <= rank < size.
 constexpr void require_rank(offset_t rank, offset_t size) {
