@@ -21,7 +21,7 @@ namespace seqpack {
 /// How a layout is drawn.
 struct draw_options {
   bool colour = false;      ///< text: ANSI colours, one per sequence
-  offset_t columns = 100;   ///< text: characters of a line, at least 40
+  offset_t columns = 100;   ///< text: characters of a line of tokens, at least 40
   offset_t longest = 2000;  ///< text: a row of more tokens is scaled down to so many characters
   offset_t entries = 12;    ///< sequences that are listed, and ranks that the text shows
   offset_t width = 960;     ///< SVG: its width, at least 640
@@ -416,7 +416,7 @@ class svg_picture {
   void ranks() {
     if (fine()) {
       text("muted", left, y_ += 24,
-           join("who owns what changes ", runs_, " times: too fine to draw"));
+           join("the ranks share the row in ", runs_, " pieces: too fine to draw"));
     } else {
       owners();
       flows();
@@ -552,8 +552,8 @@ inline void require_options(const draw_options& options) {
 ///     std::fputs(draw_text(layout, {.colour = true}).c_str(), stdout);
 ///
 /// Rows of more than options.longest tokens are scaled down, and the text says so. Each line ends
-/// in '\n'; without colour it is plain ASCII.
-/// \throws invalid_input for options out of range. O(runs of the layout), allocates.
+/// in '\n'; without colour and title it is plain ASCII. Allocates. O(runs of the layout).
+/// \throws invalid_input for options out of range.
 template <layout L>
   requires runs_on<host_t, L>
 std::string draw_text(const L& layout, const draw_options& options = {}) {
@@ -564,8 +564,10 @@ std::string draw_text(const L& layout, const draw_options& options = {}) {
 
 /// Draws a layout as an SVG document: the batch, the packed row with its bounds, and every rank's
 /// shard with what flows into it. It brings its own background and asks for no font. For up to some
-/// thousand tokens; the picture has one rectangle per run of tokens.
-/// \throws invalid_input for options out of range. O(runs of the layout), allocates.
+/// thousand tokens: there is a rectangle for every run of tokens, and where the ranks share the row
+/// in too many pieces, the picture says so instead of who owns what. Allocates. O(runs of the
+/// layout).
+/// \throws invalid_input for options out of range.
 template <layout L>
   requires runs_on<host_t, L>
 std::string draw_svg(const L& layout, const draw_options& options = {}) {

@@ -38,12 +38,17 @@ struct device_layout_options {
 
 /// What the scan leaves on the device besides the arrays: all sizes and the status.
 struct device_summary {
-  bounds_plan plan;
-  offset_t repeated_slot;  ///< a slot whose batch row another slot has too, or -1
+  bounds_plan plan{};
+  /// The first slot found whose batch row an earlier slot has too, and that row, in the high and
+  /// the low 32 bits; all bits set: there is none.
+  std::uint64_t repeated = no_repetition;
+
+  static constexpr std::uint64_t no_repetition = ~std::uint64_t{0};
 
   SEQPACK_HD layout_status status() const noexcept {
-    if (!plan.status.ok() || repeated_slot < 0) return plan.status;
-    return {layout_error::order_repeats, repeated_slot, 0, 0};
+    if (!plan.status.ok() || repeated == no_repetition) return plan.status;
+    return {layout_error::order_repeats, static_cast<offset_t>(repeated >> 32),
+            static_cast<offset_t>(repeated & 0xFFFFFFFFU), 0};
   }
 };
 
@@ -244,8 +249,9 @@ struct store_item {
       const auto other = static_cast<Index>(atomicExch(
           reinterpret_cast<word*>(arrays.slot_of + input.row(slot)), static_cast<word>(slot)));
       if (other != -1) {
-        atomicMax(reinterpret_cast<long long*>(&arrays.summary->repeated_slot),
-                  static_cast<long long>(max_of(slot, other)));
+        const auto later = static_cast<unsigned long long>(max_of(slot, other));
+        atomicMin(reinterpret_cast<unsigned long long*>(&arrays.summary->repeated),
+                  later << 32 | static_cast<unsigned long long>(input.row(slot)));
       }
     }
   }
@@ -291,7 +297,7 @@ class memory_map {
             ordered_ ? index(slot_of_) : nullptr, reinterpret_cast<device_summary*>(at + summary_)};
   }
 
-  /// Everything to -1: no slot has a row yet, and no row has two slots.
+  /// All bits set: no slot has a row yet, and no row has two slots.
   void prepare(void* base, cudaStream_t stream) const {
     check_cuda(
         cudaMemsetAsync(static_cast<char*>(base) + slot_of_, 0xFF, scan_ - slot_of_, stream));
@@ -305,7 +311,7 @@ class memory_map {
 };
 
 inline device_summary read_summary(const device_summary* from, cudaStream_t stream) {
-  device_summary summary{.plan = {}, .repeated_slot = -1};
+  device_summary summary;
   // To pageable memory: the copy has ended when the call returns, so this is the one wait.
   check_cuda(cudaMemcpyAsync(&summary, from, sizeof summary, cudaMemcpyDeviceToHost, stream));
   return summary;
@@ -400,11 +406,10 @@ device_layout<P, C, Index, Memory> make_checked(const cuda_stream<Memory>& where
   return {std::move(memory), view, store.arrays.summary};
 }
 
-template <layout_index Index>
-void require_count(offset_t sequences) {
-  if (sequences < 0 || sequences > max_total<Index> - 2) {
-    reject("number of sequences", sequences,
-           "it must be from 0 to " + std::to_string(max_total<Index> - 2));
+inline void require_count(offset_t sequences) {
+  constexpr offset_t limit = max_total<std::int32_t> - 2;
+  if (sequences < 0 || sequences > limit) {
+    reject("number of sequences", sequences, "it must be from 0 to " + std::to_string(limit));
   }
 }
 
@@ -428,7 +433,7 @@ device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
                                                const device_layout_options<Index>& options = {}) {
   require_policies_fit(padding, cp);
   const auto batch = static_cast<offset_t>(lengths.size());
-  building::require_count<Index>(batch);
+  building::require_count(batch);
   const bounds_rules<Index, P, C> rules{padding, cp, options.width};
   const offset_t total = P::has_fixed_total ? padding.fixed_total() : max_tokens;
   const auto make = [&](const auto& input) {
@@ -439,7 +444,7 @@ device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
         lengths.data(), nullptr, batch, batch, nullptr, max_tokens});
   }
   const auto slots = static_cast<offset_t>(options.order.size());
-  building::require_count<Index>(slots);
+  building::require_count(slots);
   return make(building::length_input<Length, Index, offset_t, true>{
       lengths.data(), options.order.data(), slots, batch, nullptr, max_tokens});
 }
@@ -460,7 +465,7 @@ device_layout<no_padding, C, Index, Memory> from_cu_seqlens(const cuda_stream<Me
            "it must be " + std::to_string(cu.size()) + ", as many as cu_seqlens has");
   }
   const auto slots = static_cast<offset_t>(cu.size()) - 1;
-  building::require_count<Index>(slots);
+  building::require_count(slots);
   const bounds_rules<Index, no_padding, C> rules{{}, cp, width};
   const building::bounds_input<Bound, Index> input{cu.data(), cu_padded.data(), slots, total};
   return building::make_checked<Index>(where, input, rules, slots, total, "sequence");
@@ -533,7 +538,7 @@ class capacity_layout
         max_seqlen_(min_of(bound.max_seqlen, padding.fixed_total())),
         map_(0, 0, 0, false, 0) {
     require_policies_fit(padding, cp);
-    building::require_count<Index>(bound.sequences);
+    building::require_count(bound.sequences);
     if (padding.fixed_total() > max_total<Index>) {
       throw_status({layout_error::sum_above_range, -1, padding.fixed_total(), max_total<Index>},
                    "");
