@@ -136,12 +136,12 @@ BOOST_AUTO_TEST_CASE(an_order_on_the_device_selects_and_permutes) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_order_is_refused_as_on_the_host) {
+BOOST_AUTO_TEST_CASE(a_wrong_order_or_length_is_refused_as_on_the_host) {
   const testing::test_stream stream;
-  const std::vector<int> lengths{2, 5, 1, 7};
+  const std::vector<int> lengths{2, 5, 1, -7};
   const device_array<int> on_device(lengths);
   for (const std::vector<offset_t>& order :
-       {std::vector<offset_t>{0, 4}, {0, -1}, {1, 1}, {2, 0, 1, 2}}) {
+       {std::vector<offset_t>{0, 4}, {0, -1}, {1, 1}, {2, 0, 1, 2}, {0, 3}}) {
     const device_array<int> order_on_device(std::vector<int>(order.begin(), order.end()));
     const std::string expected = refusal([&] {
       make_layout(lengths, padding{each_multiple_of<>{4}}, no_context_parallel{}, {.order = order});
@@ -225,29 +225,40 @@ BOOST_AUTO_TEST_CASE(bounds_on_the_device_are_adopted) {
   BOOST_TEST(layout.has_padding());
 }
 
-BOOST_AUTO_TEST_CASE(wrong_bounds_on_the_device_are_refused) {
+BOOST_AUTO_TEST_CASE(wrong_bounds_are_refused_with_the_texts_of_the_host) {
   const testing::test_stream stream;
   struct wrong {
     std::vector<int> cu, padded;
     offset_t total, width;
-    const char* says;
   };
   for (const wrong& w : {
-           wrong{{1, 4}, {0, 4}, 4, 9, "cu_seqlens[0] is 1"},
-           {{0, 3, 2, 4}, {0, 4, 8, 12}, 12, 9, "cu_seqlens[2] is 2"},
-           {{0, 3}, {0, 4}, 8, 9, "must be 8"},
-           {{0, 5}, {0, 4}, 4, 9, "must be at most 4, its padded length"},
-           {{0, 4}, {0, 4}, 4, 3, "must be at most 3, the width"},
-           {{0, 3}, {0, 3}, 3, 9, "must be a multiple of 4"},
+           wrong{{1, 4}, {0, 4}, 4, 9},
+           {{0, 4}, {1, 4}, 4, 9},
+           {{0, 3, 2, 4}, {0, 4, 8, 12}, 12, 9},
+           {{0, 3, 4, 4}, {0, 8, 4, 12}, 12, 9},
+           {{0, 3}, {0, 4}, 8, 9},
+           {{0, 5}, {0, 4}, 4, 9},
+           {{0, 4}, {0, 4}, 4, 3},
+           {{0, 3}, {0, 3}, 3, 9},
        }) {
     const device_array<int> cu(w.cu);
     const device_array<int> padded(w.padded);
-    const std::string found = refusal([&] {
-      from_cu_seqlens(stream.executor(), std::span<const int>(cu.data(), w.cu.size()),
-                      std::span<const int>(padded.data(), w.padded.size()), w.total,
-                      context_parallel{2}, w.width);
-    });
-    BOOST_TEST(found.find(w.says) != std::string::npos, found);
+    const std::span<const int> cu_span(cu.data(), w.cu.size());
+    const std::span<const int> padded_span(padded.data(), w.padded.size());
+    const std::string expected = refusal(
+        [&] { from_cu_seqlens(w.cu, w.padded, w.total, context_parallel{2}, {.width = w.width}); });
+    BOOST_TEST(!expected.empty());
+    BOOST_TEST(refusal([&] {
+                 from_cu_seqlens(stream.executor(), cu_span, padded_span, w.total,
+                                 context_parallel{2}, w.width);
+               }) == expected);
+
+    const auto deferred = from_cu_seqlens<std::int32_t, validation::deferred>(
+        stream.executor(), cu_span, padded_span, w.total, context_parallel{2}, w.width);
+    BOOST_TEST(refusal([&] { deferred.check(stream); }) == expected);
+    const auto safe = read_device(deferred.cu_seqlens_padded());
+    BOOST_TEST(std::is_sorted(safe.begin(), safe.end()));
+    BOOST_TEST((safe.front() == 0 && safe.back() <= w.total));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/core/math.hpp"
 
 namespace seqpack {
 
@@ -22,6 +23,10 @@ class extent {
   constexpr extent() = default;
 
   SEQPACK_HD constexpr offset_t value() const noexcept { return Value; }
+  /// x rounded up to a multiple of the number, x >= 0.
+  SEQPACK_HD constexpr offset_t round_up(offset_t x) const noexcept {
+    return seqpack::round_up(x, Value);
+  }
 };
 
 /// The dynamic case.
@@ -32,16 +37,23 @@ class extent<dynamic> {
   static constexpr offset_t static_value = dynamic;
 
   constexpr extent() = default;
-  constexpr explicit extent(offset_t value, const char* name = "extent") : value_(value) {
+  constexpr explicit extent(offset_t value, const char* name = "extent")
+      : value_(checked(value, name)) {}
+
+  SEQPACK_HD constexpr offset_t value() const noexcept { return value_.value(); }
+  SEQPACK_HD constexpr offset_t round_up(offset_t x) const noexcept {
+    return seqpack::round_up(x, value_);
+  }
+
+ private:
+  static constexpr offset_t checked(offset_t value, const char* name) {
     if (value < 1 || value > max_tokens) {
       reject(name, value, "it must be from 1 to " + std::to_string(max_tokens));
     }
+    return value;
   }
 
-  SEQPACK_HD constexpr offset_t value() const noexcept { return value_; }
-
- private:
-  offset_t value_ = 1;
+  fast_divisor value_{1};
 };
 
 }  // namespace seqpack

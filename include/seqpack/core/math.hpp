@@ -6,9 +6,11 @@
 
 namespace seqpack {
 
+/// The smaller number: std::min is not for device code.
 SEQPACK_HD constexpr offset_t min_of(offset_t a, offset_t b) noexcept {
   return b < a ? b : a;
 }
+/// The larger number.
 SEQPACK_HD constexpr offset_t max_of(offset_t a, offset_t b) noexcept {
   return a < b ? b : a;
 }
@@ -25,18 +27,59 @@ SEQPACK_HD constexpr offset_t divide(offset_t a, offset_t b) noexcept {
   return static_cast<offset_t>(x / y);
 }
 
+/// What `divide` leaves.
 SEQPACK_HD constexpr offset_t remainder(offset_t a, offset_t b) noexcept {
   return a - divide(a, b) * b;
 }
 
+/// Whether a mask can do what a division would.
 SEQPACK_HD constexpr bool is_power_of_two(offset_t value) noexcept {
   return value > 0 && (value & (value - 1)) == 0;
 }
+
+/// For the high half of a 64-bit product.
+__extension__ typedef unsigned __int128 uint128;
+
+/// A divisor that is known only at run time, made ready for many divisions: a multiplication and a
+/// shift in the place of each. (Lemire, Kaser, Kurz: Faster remainder by direct computation, 2019.)
+class fast_divisor {
+ public:
+  constexpr fast_divisor() = default;
+  /// \pre value >= 1
+  constexpr explicit fast_divisor(offset_t value) noexcept
+      : value_(value), reciprocal_(value == 1 ? 0 : ~std::uint64_t{0} / unsigned_of(value) + 1) {}
+
+  SEQPACK_HD constexpr offset_t value() const noexcept { return value_; }
+
+  /// x / value, x >= 0. Exact: the short way is taken where both numbers fit 32 bits.
+  SEQPACK_HD constexpr offset_t divide(offset_t x) const noexcept {
+    if (value_ == 1) return x;
+    if (((unsigned_of(x) | unsigned_of(value_)) >> 32) != 0) {
+      return static_cast<offset_t>(unsigned_of(x) / unsigned_of(value_));
+    }
+    return static_cast<offset_t>(
+        static_cast<std::uint64_t>((static_cast<uint128>(x) * reciprocal_) >> 64));
+  }
+
+ private:
+  SEQPACK_HD static constexpr std::uint64_t unsigned_of(offset_t x) noexcept {
+    return static_cast<std::uint64_t>(x);
+  }
+
+  offset_t value_ = 1;
+  std::uint64_t reciprocal_ = 0;
+};
 
 /// The smallest multiple of `multiple` that is at least `value`; value >= 0, multiple >= 1.
 SEQPACK_HD constexpr offset_t round_up(offset_t value, offset_t multiple) noexcept {
   if (is_power_of_two(multiple)) return (value + multiple - 1) & -multiple;
   return divide(value + multiple - 1, multiple) * multiple;
+}
+/// The same for a multiple that is used many times.
+SEQPACK_HD constexpr offset_t round_up(offset_t value, const fast_divisor& multiple) noexcept {
+  const offset_t m = multiple.value();
+  if (is_power_of_two(m)) return (value + m - 1) & -m;
+  return multiple.divide(value + m - 1) * m;
 }
 
 }  // namespace seqpack

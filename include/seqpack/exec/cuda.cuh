@@ -38,6 +38,7 @@ class cuda_error : public std::runtime_error {
   std::source_location where_;
 };
 
+/// \throws cuda_error unless the code is cudaSuccess; it names the place of the call.
 inline void check_cuda(cudaError_t code,
                        std::source_location where = std::source_location::current()) {
   if (code != cudaSuccess) throw cuda_error(code, where);

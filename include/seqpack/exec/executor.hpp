@@ -33,14 +33,17 @@ concept bulk_operation = std::is_trivially_copyable_v<Op> && requires(const Op& 
 template <class E>
 struct executor_traits;
 
+/// A type that says how to run bulk operations.
 template <class E>
 concept executor = requires {
   { executor_traits<std::remove_cvref_t<E>>::on_device } -> std::convertible_to<bool>;
 };
 
+/// An executor whose memory is a device's.
 template <class E>
 concept device_executor = executor<E> && executor_traits<std::remove_cvref_t<E>>::on_device;
 
+/// An executor whose memory is the host's.
 template <class E>
 concept host_executor = executor<E> && !executor_traits<std::remove_cvref_t<E>>::on_device;
 
@@ -53,6 +56,7 @@ void execute(const E& where, const Op& op) {
 
 /// The calling thread, and no dependency.
 struct host_t {};
+/// `pack(host, ...)` runs on the calling thread.
 inline constexpr host_t host{};
 
 template <>

@@ -90,6 +90,7 @@ template <executor E, layout L, class Out>
   requires runs_on<E, L>
 void shard_bounds(const E& where, const L& layout, Out&& out) {
   const auto view = layout.view();
+  fields::require_range<token_functions::element_of<Out>>(0, "largest bound", view.shard_tokens());
   attention::transform_bounds(where, view.cu_seqlens_padded(), row_view(out),
                               attention::divided_by{view.cp.size()});
 }

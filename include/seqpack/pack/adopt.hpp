@@ -2,6 +2,7 @@
 /// Layouts from bounds or position ids that another system made.
 #pragma once
 
+#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -26,7 +27,7 @@ struct adopt_options {
   bool ghost = false;
   /// Slot -> batch row, as in layout_options, into a batch of `batch` rows (default: as many rows
   /// as sequences).
-  std::span<const offset_t> order = {};
+  std::optional<std::span<const offset_t>> order = {};
   offset_t batch = dynamic;
 };
 
@@ -34,7 +35,8 @@ namespace adopted {
 
 /// Copies bounds after checking what can be checked of one array.
 template <layout_index Index, class Bounds>
-std::vector<Index> checked_bounds(const char* name, const Bounds& bounds) {
+std::vector<Index> checked_bounds(const Bounds& bounds, const char* name, layout_error not_zero,
+                                  layout_error decreases) {
   if (std::ranges::size(bounds) == 0) {
     reject(std::string("size of ") + name, 0, "it must have at least 1 entry");
   }
@@ -44,15 +46,11 @@ std::vector<Index> checked_bounds(const char* name, const Bounds& bounds) {
   for (const auto entry : bounds) {
     const offset_t value = layout_inputs::to_offset(entry);
     const auto index = static_cast<offset_t>(result.size());
-    if (index == 0 && value != 0) reject(entry_name(name, 0), value, "the first entry must be 0");
-    if (value < previous) {
-      reject(entry_name(name, index), value,
-             "entries must not decrease, and the one before is " + std::to_string(previous));
-    }
+    if (index == 0 && value != 0) throw_status({not_zero, 0, value, 0}, "");
+    if (value < previous) throw_status({decreases, index, value, previous}, "");
     if (value > max_total<Index>) {
-      reject(entry_name(name, index), value,
-             "it must be at most " + std::to_string(max_total<Index>) +
-                 ", the range of the type of cu_seqlens");
+      throw_status({layout_error::above_range, index, value, max_total<Index>},
+                   entry_name(name, index));
     }
     result.push_back(static_cast<Index>(value));
     previous = value;
@@ -60,27 +58,27 @@ std::vector<Index> checked_bounds(const char* name, const Bounds& bounds) {
   return result;
 }
 
+/// The rules of one sequence of adopted bounds; shared with the device.
+template <class Rules>
+SEQPACK_HD constexpr layout_status check(const Rules& rules, offset_t slot, offset_t real,
+                                         offset_t padded) noexcept {
+  if (real > padded) return {layout_error::real_above_padded, slot, real, padded};
+  const layout_status status = rules.check_length(slot, real);
+  return status.ok() ? rules.check_padded(slot, padded) : status;
+}
+
 template <class Index, context_parallel_policy C>
 void require_lengths(const std::vector<Index>& cu, const std::vector<Index>& cu_padded, const C& cp,
                      const adopt_options& options, layout_view<no_padding, C, Index>& sizes) {
+  const bounds_rules<Index, no_padding, C> rules{{}, cp, options.width};
   for (std::size_t k = 0; k + 1 < cu.size(); ++k) {
     const auto slot = static_cast<offset_t>(k);
     const offset_t real = cu[k + 1] - cu[k];
     const offset_t padded = cu_padded[k + 1] - cu_padded[k];
-    if (real > padded) {
-      reject("real length of sequence " + std::to_string(k), real,
-             "it must be at most " + std::to_string(padded) + ", its padded length");
-    }
+    const layout_status status = check(rules, slot, real, padded);
+    if (!status.ok()) throw_status(status, "sequence " + std::to_string(k));
     if (slot == sizes.sequences && real != 0) {
       reject("real length of the ghost sequence", real, "it must be 0");
-    }
-    if (real > options.width) {
-      reject("real length of sequence " + std::to_string(k), real,
-             "it must be at most " + std::to_string(options.width) + ", the width of a batch row");
-    }
-    if (padded % cp.divisor() != 0) {
-      throw_status({layout_error::not_divisible, slot, padded, cp.divisor()},
-                   "sequence " + std::to_string(k));
     }
     sizes.longest = max_of(sizes.longest, real);
     sizes.longest_padded = max_of(sizes.longest_padded, padded);
@@ -107,8 +105,11 @@ template <layout_index Index = std::int32_t, integer_range Real, integer_range P
 packed_layout<no_padding, C, Index> from_cu_seqlens(const Real& cu, const Padded& cu_padded,
                                                     offset_t total, const C& cp = {},
                                                     const adopt_options& options = {}) {
-  std::vector<Index> real = adopted::checked_bounds<Index>("cu_seqlens", cu);
-  std::vector<Index> padded = adopted::checked_bounds<Index>("cu_seqlens_padded", cu_padded);
+  std::vector<Index> real = adopted::checked_bounds<Index>(
+      cu, "cu_seqlens", layout_error::cu_first_not_zero, layout_error::cu_decreases);
+  std::vector<Index> padded = adopted::checked_bounds<Index>(cu_padded, "cu_seqlens_padded",
+                                                             layout_error::cu_padded_first_not_zero,
+                                                             layout_error::cu_padded_decreases);
   const auto entries = static_cast<offset_t>(real.size());
   const auto require_entries = [](const char* name, std::size_t size, offset_t expected) {
     if (static_cast<offset_t>(size) != expected) {
@@ -124,8 +125,7 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(const Real& cu, const Padded
     reject("number of entries of cu_seqlens", entries, "a ghost needs at least 2");
   }
   if (padded.back() != total) {
-    reject(entry_name("cu_seqlens_padded", entries - 1), static_cast<offset_t>(padded.back()),
-           "the last entry must be " + std::to_string(total) + ", the tokens of the packed row");
+    throw_status({layout_error::total_differs, entries - 1, padded.back(), total}, "");
   }
 
   layout_view<no_padding, C, Index> sizes{.sequences = entries - 1 - options.ghost,
@@ -135,17 +135,20 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(const Real& cu, const Padded
                                           .cp = cp};
   adopted::require_lengths(real, padded, cp, options, sizes);
 
-  const bool ordered = !options.order.empty();
-  sizes.batch = ordered && options.batch != dynamic ? options.batch : sizes.sequences;
-  std::vector<Index> order(options.order.size());
-  std::vector<Index> slot_of(ordered ? static_cast<std::size_t>(sizes.batch) : 0);
-  if (ordered) {
-    if (static_cast<offset_t>(options.order.size()) != sizes.sequences) {
-      reject("size of order", static_cast<offset_t>(options.order.size()),
+  sizes.batch = options.batch == dynamic ? sizes.sequences : options.batch;
+  std::vector<Index> order(options.order ? options.order->size() : 0);
+  std::vector<Index> slot_of(options.order ? static_cast<std::size_t>(max_of(sizes.batch, 0)) : 0);
+  if (options.order) {
+    if (static_cast<offset_t>(order.size()) != sizes.sequences) {
+      reject("size of order", static_cast<offset_t>(order.size()),
              "it must be " + std::to_string(sizes.sequences) + ", the number of sequences");
     }
-    layout_inputs::require_order(options.order, sizes.batch);
-    layout_inputs::write_order<Index>(options.order, order, slot_of);
+    layout_inputs::require_order(*options.order, sizes.batch);
+    layout_inputs::write_order<Index>(*options.order, order, slot_of);
+  } else if (sizes.batch != sizes.sequences) {
+    reject("batch", sizes.batch,
+           "without an order it must be " + std::to_string(sizes.sequences) +
+               ", the number of sequences");
   }
   return {sizes, std::move(real), std::move(padded), std::move(order), std::move(slot_of)};
 }

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
@@ -15,28 +16,47 @@
 
 namespace seqpack {
 
+namespace layout_inputs {
+
+/// Integers as offsets. An unsigned 64-bit number above the signed range becomes max_tokens + 1,
+/// which every check refuses.
+template <std::integral I>
+SEQPACK_HD constexpr offset_t to_offset(I value) noexcept {
+  if constexpr (std::is_unsigned_v<I> && sizeof(I) >= sizeof(offset_t)) {
+    if (value > static_cast<I>(max_tokens)) return max_tokens + 1;
+  }
+  return static_cast<offset_t>(value);
+}
+
+}  // namespace layout_inputs
+
 /// Why lengths or bounds were refused.
 enum class layout_error : std::int32_t {
   none,
-  negative_length,        ///< a length is below 0
-  above_width,            ///< a length is above the width of a batch row
-  above_range,            ///< a length does not fit the type of cu_seqlens
-  not_divisible,          ///< the sharding does not divide a padded length
-  sum_above_range,        ///< the sum of the padded lengths, or the total, does not fit the type
-  content_above_total,    ///< the padded lengths sum to more than the fixed total
-  nobody_absorbs,         ///< there is a tail and no sequence to absorb it
-  above_max_seqlen,       ///< a padded length is above the bound that the caller gave
-  count_out_of_range,     ///< the number of sequences is below 0 or above the capacity
-  order_out_of_range,     ///< an entry of the order is not a batch row
-  order_repeats,          ///< an entry of the order occurs twice
-  bounds_first_not_zero,  ///< adopted bounds do not start at 0
-  bounds_decrease,        ///< adopted bounds decrease
-  real_above_padded,      ///< an adopted real length is above its padded one
-  total_differs           ///< the last adopted bound is not the total
+  negative_length,           ///< a length is below 0
+  above_width,               ///< a length is above the width of a batch row
+  above_range,               ///< a length does not fit the type of cu_seqlens
+  not_divisible,             ///< the sharding does not divide a padded length
+  sum_above_range,           ///< the sum of the padded lengths, or the total, does not fit the type
+  content_above_total,       ///< the padded lengths sum to more than the fixed total
+  nobody_absorbs,            ///< there is a tail and no sequence to absorb it
+  above_max_seqlen,          ///< a padded length is above the bound that the caller gave
+  count_out_of_range,        ///< the number of sequences is below 0 or above the capacity
+  order_out_of_range,        ///< an entry of the order is not a batch row
+  order_repeats,             ///< an entry of the order occurs twice
+  cu_first_not_zero,         ///< adopted cu_seqlens do not start at 0
+  cu_decreases,              ///< adopted cu_seqlens decrease
+  cu_padded_first_not_zero,  ///< adopted cu_seqlens_padded do not start at 0
+  cu_padded_decreases,       ///< adopted cu_seqlens_padded decrease
+  real_above_padded,         ///< an adopted real length is above its padded one
+  total_differs              ///< the last adopted bound is not the total
 };
 
-/// What was refused: the entry (a slot, or -1 for none), its value, and the limit that it broke.
+/// What was refused: the entry (a slot, the ghost, or -1 for none), its value, and the limit that
+/// it broke.
 struct layout_status {
+  static constexpr offset_t ghost = -2;
+
   layout_error error = layout_error::none;
   offset_t entry = -1;
   offset_t value = 0;
@@ -45,11 +65,13 @@ struct layout_status {
   SEQPACK_HD constexpr bool ok() const noexcept { return error == layout_error::none; }
 };
 
-/// Throws the invalid_input that describes a status. `name` is what the entry is called.
-/// \pre !status.ok()
+/// Throws the invalid_input that describes a status. `sequence` is what the entry's sequence is
+/// called. \pre !status.ok()
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_status(const layout_status& status,
-                                                                const std::string& name) {
+                                                                const std::string& sequence) {
   const std::string limit = std::to_string(status.limit);
+  const std::string name =
+      status.entry == layout_status::ghost ? std::string("the ghost sequence") : sequence;
   const auto refuse = [&](const std::string& entry, const std::string& requirement) {
     reject(entry, status.value, requirement);
   };
@@ -88,19 +110,26 @@ struct layout_status {
     case layout_error::order_repeats:
       refuse(entry_name("order", status.entry), "each batch row may be packed at most once");
       break;
-    case layout_error::bounds_first_not_zero:
+    case layout_error::cu_first_not_zero:
       refuse(entry_name("cu_seqlens", 0), "the first entry must be 0");
       break;
-    case layout_error::bounds_decrease:
+    case layout_error::cu_decreases:
       refuse(entry_name("cu_seqlens", status.entry),
+             "entries must not decrease, and the one before is " + limit);
+      break;
+    case layout_error::cu_padded_first_not_zero:
+      refuse(entry_name("cu_seqlens_padded", 0), "the first entry must be 0");
+      break;
+    case layout_error::cu_padded_decreases:
+      refuse(entry_name("cu_seqlens_padded", status.entry),
              "entries must not decrease, and the one before is " + limit);
       break;
     case layout_error::real_above_padded:
       refuse("real length of " + name, "it must be at most " + limit + ", its padded length");
       break;
     case layout_error::total_differs:
-      refuse("the last entry of cu_seqlens_padded",
-             "it must be " + limit + ", the tokens of the packed row");
+      refuse(entry_name("cu_seqlens_padded", status.entry),
+             "the last entry must be " + limit + ", the tokens of the packed row");
       break;
     case layout_error::none: break;
   }
@@ -187,7 +216,7 @@ struct bounds_rules {
     }
     const offset_t tail_length = plan.total - sums.content;
     if constexpr (has_ghost<Padding>) {
-      plan.status = check_padded(sums.sequences, tail_length);
+      plan.status = check_padded(layout_status::ghost, tail_length);
       plan.longest_padded = max_of(plan.longest_padded, tail_length);
     } else if constexpr (absorbs) {
       if (sums.sequences == 0) {
@@ -202,17 +231,44 @@ struct bounds_rules {
   }
 };
 
-/// The lengths of the slots, in slot order, and how an error names one.
+/// The lengths of the slots, in slot order, as they are and as offsets, and how an error names one.
 template <class L>
 concept slot_lengths = requires(const L& l, offset_t k) {
+  { l.raw(k) } -> std::integral;
   { l.count() } -> std::same_as<offset_t>;
   { l[k] } -> std::same_as<offset_t>;
   { l.name(k) } -> std::same_as<std::string>;
 };
 
-/// Checks the lengths against the policies and computes all sizes. Writes nothing.
-/// \throws invalid_input for a length below 0 or above the width, a padded length that the sharding
-/// does not divide, content above the fixed total, and sums above the index type.
+struct extremes {
+  bool any_negative;
+  offset_t longest;
+};
+
+/// In the lengths' own type, which is often narrower than an offset.
+template <slot_lengths L>
+constexpr extremes find_extremes(const L& lengths, offset_t first, offset_t end) {
+  using integer = decltype(lengths.raw(0));
+  integer all = 0;
+  integer longest = 0;
+  for (offset_t k = first; k < end; ++k) {
+    const integer length = lengths.raw(k);
+    all = static_cast<integer>(all | length);
+    longest = length > longest ? length : longest;
+  }
+  if constexpr (std::is_unsigned_v<integer>) {
+    return {false, layout_inputs::to_offset(longest)};
+  } else {
+    return {all < 0, static_cast<offset_t>(longest)};
+  }
+}
+
+/// Checks the lengths against the policies and computes the sizes. Writes nothing.
+///
+/// Without a total in the policy nothing about the sums can be wrong as long as they fit, so then
+/// they are left to write_bounds, which makes them anyway, and one pass is saved. \throws
+/// invalid_input for a length below 0 or above the width, a padded length that the sharding does
+/// not divide, content above the fixed total, and sums above the index type.
 template <layout_index Index, slot_lengths L, padding_policy P, context_parallel_policy C>
 constexpr bounds_plan plan_bounds(const L& lengths, const P& padding, const C& cp, offset_t width) {
   require_policies_fit(padding, cp);
@@ -221,46 +277,48 @@ constexpr bounds_plan plan_bounds(const L& lengths, const P& padding, const C& c
   const offset_t longest_allowed = rules.longest_allowed();
 
   length_sums sums{.sequences = lengths.count()};
-  // Blocks, so that the inner loops have no exit and the sums cannot wrap between two checks.
-  constexpr offset_t block = 8192;
+  const auto add_block = [&](offset_t first, offset_t end) {
+    for (offset_t k = first; k < end; ++k) sums.content += padding.padded_length(lengths[k]);
+  };
+  // Blocks that stay in the first cache, with loops that have no exit, so that compilers vectorise
+  // them, and sums that cannot wrap between two checks.
+  constexpr offset_t block = 4096;
   for (offset_t first = 0; first < sums.sequences; first += block) {
     const offset_t end = min_of(first + block, sums.sequences);
-    offset_t shortest = 0;
-    offset_t longest = 0;
-    for (offset_t k = first; k < end; ++k) {
-      const offset_t length = lengths[k];
-      shortest = min_of(shortest, length);
-      longest = max_of(longest, length);
-    }
-    if (shortest < 0 || longest > longest_allowed || !each_divides) {
+    const extremes found = find_extremes(lengths, first, end);
+    if (found.any_negative || found.longest > longest_allowed || !each_divides) {
       for (offset_t k = first; k < end; ++k) {
         const layout_status status = rules.check(k, sums.sequences, lengths[k]);
         if (!status.ok()) throw_status(status, lengths.name(k));
       }
     }
-    for (offset_t k = first; k < end; ++k) {
-      const offset_t length = lengths[k];
-      sums.real += length;
-      sums.content += padding.padded_length(length);
+    sums.longest = max_of(sums.longest, found.longest);
+    if constexpr (P::has_total) {
+      add_block(first, end);
+      if (sums.content > rules.limit) break;  // finish() says so
     }
-    sums.longest = max_of(sums.longest, longest);
-    sums.last = lengths[end - 1];
-    if (sums.content > rules.limit) break;  // finish() says so
+  }
+  if (sums.sequences > 0) sums.last = lengths[sums.sequences - 1];
+  const offset_t longest_padded = padding.padded_length(sums.longest);
+  if (!P::has_total && longest_padded > rules.limit / max_of(sums.sequences, 1)) {
+    for (offset_t first = 0; first < sums.sequences && sums.content <= rules.limit;
+         first += block) {
+      add_block(first, min_of(first + block, sums.sequences));
+    }
   }
 
   const bounds_plan plan = rules.finish(sums);
   if (!plan.status.ok()) {
     const offset_t entry = plan.status.entry;
-    throw_status(plan.status, entry < 0                ? ""
-                              : entry < plan.sequences ? lengths.name(entry)
-                                                       : "the ghost sequence");
+    throw_status(plan.status, entry < 0 ? "" : lengths.name(entry));
   }
   return plan;
 }
 
-/// Writes the two prefix sums of a plan: segments + 1 entries each. One pass.
+/// Writes the two prefix sums of a plan, segments + 1 entries each, and completes its sums. One
+/// pass.
 template <layout_index Index, slot_lengths L, padding_policy P>
-constexpr void write_bounds(const bounds_plan& plan, const L& lengths, const P& padding, Index* cu,
+constexpr void write_bounds(bounds_plan& plan, const L& lengths, const P& padding, Index* cu,
                             Index* cu_padded) {
   offset_t real = 0;
   offset_t content = 0;
@@ -273,6 +331,9 @@ constexpr void write_bounds(const bounds_plan& plan, const L& lengths, const P& 
     cu[k + 1] = static_cast<Index>(real);
     cu_padded[k + 1] = static_cast<Index>(content);
   }
+  plan.real = real;
+  plan.content = content;
+  if constexpr (!P::has_total) plan.total = content;
   if constexpr (has_ghost<P>) cu[plan.segments] = static_cast<Index>(real);
   cu_padded[plan.segments] = static_cast<Index>(plan.total);
 }

@@ -65,6 +65,7 @@ void real_tokens_per_sequence(const E& where, const L& layout, shard at, Out&& o
   fields::require_equal(0, "counts", counts.rows, view.sequences, "the sequences of the layout");
   fields::require_memory(0, "counts", counts.data, counts.rows);
   using T = typename std::remove_const_t<decltype(counts)>::element_type;
+  fields::require_range<T>(0, "largest count", min_of(view.longest, view.rows(at)));
   execute(where,
           counting::count_operation<std::remove_const_t<decltype(view)>, T>{view, at, counts});
 }

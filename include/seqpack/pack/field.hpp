@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -79,6 +80,7 @@ constexpr auto field(From&& from, To&& to, Fill fill) {
   }
 }
 
+/// The same with the fill value T{}.
 template <class From, class To>
 constexpr auto field(From&& from, To&& to) {
   using T = typename decltype(fields::as_view(std::forward<To>(to)))::value_type;
@@ -136,6 +138,18 @@ struct bulk_move : move_list<Moves...> {
 /// "field 2": how errors name one of several.
 inline std::string name_of(std::size_t index, const char* what) {
   return "field " + std::to_string(index) + "'s " + what;
+}
+
+/// \throws invalid_input where T cannot hold the largest value.
+template <class T>
+void require_range(std::size_t index, const char* what, offset_t largest) {
+  if constexpr (std::integral<T>) {
+    if (std::cmp_greater(largest, std::numeric_limits<T>::max())) {
+      reject(name_of(index, what), largest,
+             "the element type of the array holds at most " +
+                 std::to_string(std::numeric_limits<T>::max()));
+    }
+  }
 }
 
 inline void require_equal(std::size_t index, const char* what, offset_t found, offset_t expected,

@@ -19,12 +19,19 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"
+#include "seqpack/pack/adopt.hpp"
 #include "seqpack/pack/bounds.hpp"
 #include "seqpack/pack/layout.hpp"
 #include "seqpack/pack/layout_access.hpp"
 #include "seqpack/pack/layout_view.hpp"
 
 namespace seqpack {
+
+/// When lengths or bounds in device memory are checked.
+enum class validation {
+  checked,  ///< at once: one read-back, which waits for the stream, then throws as the host does
+  deferred  ///< never waits: a status word on the device, which the caller may read later
+};
 
 /// What a layout from lengths on a device may be told.
 template <layout_index Index>
@@ -77,6 +84,7 @@ struct combine {
 template <class Length, layout_index Index, class Count, bool Ordered>
 struct length_input {
   static constexpr bool has_order = Ordered;
+  static std::string name(offset_t row) { return entry_name("lengths", row); }
 
   const Length* lengths;
   const Index* order;  // read only if Ordered
@@ -103,7 +111,12 @@ struct length_input {
   template <class Rules>
   SEQPACK_HD layout_status check(const Rules& rules, offset_t slot) const {
     if (!row_exists(slot)) return {layout_error::order_out_of_range, slot, row(slot), batch - 1};
-    return rules.check(slot, count(), length(slot));
+    return named(rules.check(slot, count(), length(slot)));
+  }
+  /// Errors name the batch row of a length, not its slot.
+  SEQPACK_HD layout_status named(layout_status status) const {
+    if (status.entry >= 0) status.entry = row(status.entry);
+    return status;
   }
   template <class Rules>
   SEQPACK_HD offset_t padded_length(const Rules& rules, offset_t slot) const {
@@ -114,7 +127,7 @@ struct length_input {
     if (raw_count() != count()) {
       return {layout_error::count_out_of_range, -1, raw_count(), slots};
     }
-    if (!plan.status.ok()) return plan.status;
+    if (!plan.status.ok()) return named(plan.status);
     if (plan.longest_padded > max_seqlen) {
       return {layout_error::above_max_seqlen, -1, plan.longest_padded, max_seqlen};
     }
@@ -131,6 +144,7 @@ struct bounds_input {
   offset_t total;
 
   static constexpr bool has_order = false;
+  static std::string name(offset_t slot) { return "sequence " + std::to_string(slot); }
 
   SEQPACK_HD offset_t count() const { return slots; }
   SEQPACK_HD offset_t at(const Bound* bounds, offset_t k) const {
@@ -143,28 +157,28 @@ struct bounds_input {
   }
   template <class Rules>
   SEQPACK_HD layout_status check(const Rules& rules, offset_t slot) const {
-    const Bound* const both[] = {cu, cu_padded};
-    for (const Bound* const bounds : both) {
-      if (slot == 0 && at(bounds, 0) != 0) {
-        return {layout_error::bounds_first_not_zero, 0, at(bounds, 0), 0};
-      }
-      if (at(bounds, slot + 1) < at(bounds, slot)) {
-        return {layout_error::bounds_decrease, slot + 1, at(bounds, slot + 1), at(bounds, slot)};
-      }
-    }
-    const offset_t padded = padded_length(rules, slot);
-    if (length(slot) > padded) {
-      return {layout_error::real_above_padded, slot, length(slot), padded};
-    }
-    const layout_status status = rules.check_length(slot, length(slot));
-    return status.ok() ? rules.check_padded(slot, padded) : status;
+    const layout_status real =
+        check_bounds(cu, slot, layout_error::cu_first_not_zero, layout_error::cu_decreases);
+    if (!real.ok()) return real;
+    const layout_status padded = check_bounds(
+        cu_padded, slot, layout_error::cu_padded_first_not_zero, layout_error::cu_padded_decreases);
+    if (!padded.ok()) return padded;
+    return adopted::check(rules, slot, length(slot), padded_length(rules, slot));
+  }
+  SEQPACK_HD layout_status check_bounds(const Bound* bounds, offset_t slot, layout_error not_zero,
+                                        layout_error decreases) const {
+    const offset_t begin = at(bounds, slot);
+    const offset_t end = at(bounds, slot + 1);
+    if (slot == 0 && begin != 0) return {not_zero, 0, begin, 0};
+    if (end < begin) return {decreases, slot + 1, end, begin};
+    return {};
   }
   /// The padding is in the bounds, not in a policy.
   SEQPACK_HD void describe_padded(bounds_plan& plan, offset_t longest_padded) const {
     plan.longest_padded = longest_padded;
   }
   SEQPACK_HD layout_status check_sums(const bounds_plan& plan) const {
-    if (plan.content != total) return {layout_error::total_differs, -1, plan.content, total};
+    if (plan.content != total) return {layout_error::total_differs, slots, plan.content, total};
     return plan.status;
   }
 };
@@ -297,6 +311,14 @@ class memory_map {
             ordered_ ? index(slot_of_) : nullptr, reinterpret_cast<device_summary*>(at + summary_)};
   }
 
+  /// The layout of no sequences.
+  void clear(void* base, cudaStream_t stream) const {
+    check_cuda(cudaMemsetAsync(base, 0, slot_of_, stream));
+    prepare(base, stream);
+    bounds_plan* const plan = &arrays(base).summary->plan;
+    check_cuda(cudaMemsetAsync(plan, 0, sizeof *plan, stream));
+  }
+
   /// All bits set: no slot has a row yet, and no row has two slots.
   void prepare(void* base, cudaStream_t stream) const {
     check_cuda(
@@ -317,9 +339,12 @@ inline device_summary read_summary(const device_summary* from, cudaStream_t stre
   return summary;
 }
 
-inline void throw_if_refused(const device_summary& summary, const char* entries) {
+/// What errors call an entry.
+using name_function = std::string (*)(offset_t);
+
+inline void throw_if_refused(const device_summary& summary, name_function name) {
   const layout_status status = summary.status();
-  if (!status.ok()) throw_status(status, entry_name(entries, status.entry));
+  if (!status.ok()) throw_status(status, name(status.entry));
 }
 
 }  // namespace building
@@ -339,8 +364,9 @@ class device_layout : public layout_access<device_layout<Padding, ContextParalle
   using view_type = layout_view<Padding, ContextParallel, Index>;
 
   /// Takes over memory that holds the arrays of a view. The library's own factories call it.
-  device_layout(device_buffer<Memory> memory, const view_type& view, const device_summary* summary)
-      : memory_(std::move(memory)), view_(view), summary_(summary) {}
+  device_layout(device_buffer<Memory> memory, const view_type& view, const device_summary* summary,
+                building::name_function name)
+      : memory_(std::move(memory)), view_(view), summary_(summary), name_(name) {}
 
   /// Its arrays are device memory, valid as long as the layout.
   const view_type& view() const noexcept { return view_; }
@@ -353,7 +379,7 @@ class device_layout : public layout_access<device_layout<Padding, ContextParalle
   /// \throws invalid_input as make_layout does.
   void check(cudaStream_t stream) const {
     if (summary_ != nullptr) {
-      building::throw_if_refused(building::read_summary(summary_, stream), "lengths");
+      building::throw_if_refused(building::read_summary(summary_, stream), name_);
     }
   }
 
@@ -361,6 +387,7 @@ class device_layout : public layout_access<device_layout<Padding, ContextParalle
   device_buffer<Memory> memory_;
   view_type view_;
   const device_summary* summary_;
+  building::name_function name_;
 };
 
 namespace building {
@@ -379,13 +406,12 @@ layout_view<P, C, Index> view_of(const device_arrays<Index>& arrays, const P& pa
           .cp = cp};
 }
 
-/// Allocates, scans, reads back.
-template <layout_index Index, class Memory, class Input, class P, class C>
-device_layout<P, C, Index, Memory> make_checked(const cuda_stream<Memory>& where,
-                                                const Input& input,
-                                                const bounds_rules<Index, P, C>& rules,
-                                                offset_t batch, offset_t known_total,
-                                                const char* entries) {
+/// Allocates and scans; reads back and throws, unless validation is deferred. Then the sizes are
+/// the bounds that the caller gave: the known total and the width.
+template <validation When, layout_index Index, class Memory, class Input, class P, class C>
+device_layout<P, C, Index, Memory> make(const cuda_stream<Memory>& where, const Input& input,
+                                        const bounds_rules<Index, P, C>& rules, offset_t batch,
+                                        offset_t known_total) {
   store_item<Input, bounds_rules<Index, P, C>, Index> store{input, rules, {}, known_total};
   std::size_t scan_bytes = 0;
   scan(nullptr, scan_bytes, store, where.stream);
@@ -396,14 +422,21 @@ device_layout<P, C, Index, Memory> make_checked(const cuda_stream<Memory>& where
   map.prepare(memory.data(), where.stream);
   scan(map.scan_memory(memory.data()), scan_bytes, store, where.stream);
 
-  const device_summary summary = read_summary(store.arrays.summary, where.stream);
-  throw_if_refused(summary, entries);
   auto view = view_of(store.arrays, rules.padding, rules.cp, input.slots, batch);
-  view.total = summary.plan.total;
-  view.longest = summary.plan.longest;
-  view.longest_padded = summary.plan.longest_padded;
-  view.padded = summary.plan.total != summary.plan.real;
-  return {std::move(memory), view, store.arrays.summary};
+  if constexpr (When == validation::deferred) {
+    view.total = known_total;
+    view.longest = min_of(rules.width, known_total);
+    view.longest_padded = known_total;
+    view.padded = true;
+  } else {
+    const device_summary summary = read_summary(store.arrays.summary, where.stream);
+    throw_if_refused(summary, &Input::name);
+    view.total = summary.plan.total;
+    view.longest = summary.plan.longest;
+    view.longest_padded = summary.plan.longest_padded;
+    view.padded = summary.plan.total != summary.plan.real;
+  }
+  return {std::move(memory), view, store.arrays.summary, &Input::name};
 }
 
 inline void require_count(offset_t sequences) {
@@ -437,7 +470,7 @@ device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
   const bounds_rules<Index, P, C> rules{padding, cp, options.width};
   const offset_t total = P::has_fixed_total ? padding.fixed_total() : max_tokens;
   const auto make = [&](const auto& input) {
-    return building::make_checked<Index>(where, input, rules, batch, total, "lengths");
+    return building::make<validation::checked, Index>(where, input, rules, batch, total);
   };
   if (options.order.empty()) {
     return make(building::length_input<Length, Index, offset_t, false>{
@@ -450,10 +483,16 @@ device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
 }
 
 /// Adopts bounds in device memory, as from_cu_seqlens on the host does; the bounds are copied.
-/// \throws invalid_input with the same texts; cuda_error
-/// Two launches, one memset, one allocation, one synchronisation. O(B).
-template <layout_index Index = std::int32_t, class Memory, std::integral Bound,
-          context_parallel_policy C = no_context_parallel>
+///
+/// \tparam When checked: reads back, throws, and knows the exact sizes. deferred: never waits;
+/// refused bounds count as empty sequences and set the status, which check() reads; max_length() is
+/// the width and max_seqlen() the total. \throws invalid_input with the texts of the host;
+/// cuda_error.
+///
+/// Two launches, one memset, one allocation; one synchronisation if checked, none if deferred.
+/// O(B).
+template <layout_index Index = std::int32_t, validation When = validation::checked, class Memory,
+          std::integral Bound, context_parallel_policy C = no_context_parallel>
 device_layout<no_padding, C, Index, Memory> from_cu_seqlens(const cuda_stream<Memory>& where,
                                                             std::span<const Bound> cu,
                                                             std::span<const Bound> cu_padded,
@@ -468,12 +507,14 @@ device_layout<no_padding, C, Index, Memory> from_cu_seqlens(const cuda_stream<Me
   building::require_count(slots);
   const bounds_rules<Index, no_padding, C> rules{{}, cp, width};
   const building::bounds_input<Bound, Index> input{cu.data(), cu_padded.data(), slots, total};
-  return building::make_checked<Index>(where, input, rules, slots, total, "sequence");
+  return building::make<When, Index>(where, input, rules, slots, total);
 }
 
-/// Copies a host layout to the device: nothing synchronises and nothing is launched. The host
-/// layout may go away when the call has returned, since its memory is pageable and so copied at
-/// once. One allocation, up to four host-to-device copies.
+/// Copies a host layout to the device. Nothing is launched and nothing is read back; the copies
+/// come from pageable memory, so CUDA may wait for the stream until they are staged, and the host
+/// layout may go away when the call has returned. \throws cuda_error.
+///
+/// One allocation, up to four host-to-device copies. O(B).
 template <class Memory, padding_policy P, context_parallel_policy C, layout_index Index>
 device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory>& where,
                                              const packed_layout<P, C, Index>& layout) {
@@ -497,7 +538,7 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory>& where,
   view.cu_padded = arrays.cu_padded;
   view.order = arrays.order;
   view.slot_of = arrays.slot_of;
-  return {std::move(memory), view, nullptr};
+  return {std::move(memory), view, nullptr, nullptr};
 }
 
 /// What bounds the shapes of a layout whose lengths are not known on the host.
@@ -528,10 +569,9 @@ class capacity_layout
   using index_type = Index;
   using view_type = layout_view<Padding, ContextParallel, Index>;
 
-  /// Allocates everything; the layout is one of no sequences until it is built. One allocation, one
-  /// memset, no synchronisation.
-  /// \throws invalid_input for policies that do not fit, a total that Index cannot hold, a negative
-  /// capacity; cuda_error
+  /// Allocates everything; the layout is one of no sequences until it is built. One allocation,
+  /// three memsets, no synchronisation. \throws invalid_input for policies that do not fit, a total
+  /// that Index cannot hold, a negative capacity; cuda_error
   capacity_layout(const cuda_stream<Memory>& where, const capacity& bound, const Padding& padding,
                   const ContextParallel& cp, bool ordered = false)
       : rules_{padding, cp, bound.width},
@@ -553,8 +593,7 @@ class capacity_layout
     map_ =
         building::memory_map<Index>(entries, bound.sequences, bound.sequences, ordered, scan_bytes);
     memory_ = device_buffer<Memory>(where, map_.bytes());
-    check_cuda(cudaMemsetAsync(memory_.data(), 0, map_.bytes(), where.stream));
-    map_.prepare(memory_.data(), where.stream);
+    map_.clear(memory_.data(), where.stream);
     arrays_ = map_.arrays(memory_.data());
     view_ = building::view_of(arrays_, padding, cp, bound.sequences, bound.sequences);
     view_.total = padding.fixed_total();
@@ -599,7 +638,8 @@ class capacity_layout
   /// Waits for the stream and throws what the device found in the last build.
   /// \throws invalid_input with the texts of make_layout
   void check(cudaStream_t stream) const {
-    building::throw_if_refused(building::read_summary(arrays_.summary, stream), "lengths");
+    using input = building::length_input<Index, Index, Index, false>;
+    building::throw_if_refused(building::read_summary(arrays_.summary, stream), &input::name);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -30,9 +31,9 @@ concept integer_range = std::ranges::forward_range<R> && std::ranges::sized_rang
 struct layout_options {
   /// S: lengths above it are refused.
   offset_t width = max_tokens;
-  /// Slot -> batch row, each at most once. Empty: slot k is row k. With it, the lengths are those
+  /// Slot -> batch row, each at most once. None: slot k is row k. With it, the lengths are those
   /// of the batch rows, and rows that it leaves out are not packed.
-  std::span<const offset_t> order = {};
+  std::optional<std::span<const offset_t>> order = {};
 };
 
 /// Memory for the arrays of a layout, given by the caller.
@@ -46,21 +47,13 @@ struct layout_storage {
 
 namespace layout_inputs {
 
-/// Integers as offsets. An unsigned 64-bit number above the signed range becomes max_tokens + 1,
-/// which every check refuses.
-template <std::integral I>
-SEQPACK_HD constexpr offset_t to_offset(I value) noexcept {
-  if constexpr (std::is_unsigned_v<I> && sizeof(I) >= sizeof(offset_t)) {
-    if (value > static_cast<I>(max_tokens)) return max_tokens + 1;
-  }
-  return static_cast<offset_t>(value);
-}
-
 template <class Iterator>
 struct lengths_in_batch_order {
   Iterator first;
   offset_t size;
 
+  using integer = std::iter_value_t<Iterator>;
+  constexpr integer raw(offset_t k) const { return first[k]; }
   constexpr offset_t count() const noexcept { return size; }
   constexpr offset_t operator[](offset_t k) const { return to_offset(first[k]); }
   std::string name(offset_t k) const { return entry_name("lengths", k); }
@@ -71,6 +64,8 @@ struct lengths_in_slot_order {
   Iterator first;
   std::span<const offset_t> order;
 
+  using integer = std::iter_value_t<Iterator>;
+  constexpr integer raw(offset_t k) const { return first[order[static_cast<std::size_t>(k)]]; }
   constexpr offset_t count() const noexcept { return static_cast<offset_t>(order.size()); }
   constexpr offset_t operator[](offset_t k) const {
     return to_offset(first[order[static_cast<std::size_t>(k)]]);
@@ -137,7 +132,7 @@ constexpr layout_view<P, C, Index> build_layout(const Lengths& lengths, const P&
   const auto first = std::ranges::begin(lengths);
   using Iterator = std::remove_const_t<decltype(first)>;
   const auto build = [&](const auto& slots) {
-    const bounds_plan plan = plan_bounds<Index>(slots, padding, cp, options.width);
+    bounds_plan plan = plan_bounds<Index>(slots, padding, cp, options.width);
     inputs::require_room("cu_seqlens", storage.cu_seqlens.size(), plan.segments + 1);
     inputs::require_room("cu_seqlens_padded", storage.cu_seqlens_padded.size(), plan.segments + 1);
     write_bounds(plan, slots, padding, storage.cu_seqlens.data(), storage.cu_seqlens_padded.data());
@@ -153,16 +148,14 @@ constexpr layout_view<P, C, Index> build_layout(const Lengths& lengths, const P&
                                     .padding = padding,
                                     .cp = cp};
   };
-  if (options.order.empty()) {
-    return build(inputs::lengths_in_batch_order<Iterator>{first, batch});
-  }
+  if (!options.order) return build(inputs::lengths_in_batch_order<Iterator>{first, batch});
 
-  inputs::require_order(options.order, batch);
-  inputs::require_room("order", storage.order.size(), static_cast<offset_t>(options.order.size()));
+  const std::span<const offset_t> order = *options.order;
+  inputs::require_order(order, batch);
+  inputs::require_room("order", storage.order.size(), static_cast<offset_t>(order.size()));
   inputs::require_room("slot_of", storage.slot_of.size(), batch);
-  auto view = build(inputs::lengths_in_slot_order<Iterator>{first, options.order});
-  inputs::write_order(options.order, storage.order,
-                      storage.slot_of.first(static_cast<std::size_t>(batch)));
+  auto view = build(inputs::lengths_in_slot_order<Iterator>{first, order});
+  inputs::write_order(order, storage.order, storage.slot_of.first(static_cast<std::size_t>(batch)));
   view.order = storage.order.data();
   view.slot_of = storage.slot_of.data();
   return view;
@@ -196,7 +189,7 @@ class packed_layout : public layout_access<packed_layout<Padding, ContextParalle
     v.cu = cu_.data();
     v.cu_padded = cu_padded_.data();
     v.order = order_.empty() ? nullptr : order_.data();
-    v.slot_of = order_.empty() ? nullptr : slot_of_.data();
+    v.slot_of = slot_of_.empty() ? nullptr : slot_of_.data();
     return v;
   }
 
@@ -233,12 +226,11 @@ packed_layout<P, C, Index> make_layout(const Lengths& lengths, const P& padding 
     return make_layout<Index>(copy, padding, cp, options);
   } else {
     const auto batch = static_cast<std::size_t>(std::ranges::size(lengths));
-    const bool ordered = !options.order.empty();
-    const std::size_t entries = (ordered ? options.order.size() : batch) + 1 + has_ghost<P>;
-    std::vector<Index> cu(entries);
-    std::vector<Index> cu_padded(entries);
-    std::vector<Index> order(options.order.size());
-    std::vector<Index> slot_of(ordered ? batch : 0);
+    const std::size_t slots = options.order ? options.order->size() : batch;
+    std::vector<Index> cu(slots + 1 + has_ghost<P>);
+    std::vector<Index> cu_padded(cu.size());
+    std::vector<Index> order(options.order ? slots : 0);
+    std::vector<Index> slot_of(options.order ? batch : 0);
     const auto view =
         build_layout<Index>(lengths, padding, cp, {cu, cu_padded, order, slot_of}, options);
     return {view, std::move(cu), std::move(cu_padded), std::move(order), std::move(slot_of)};

@@ -196,6 +196,7 @@ constexpr void for_each_run(const View& view, full_row_t, offset_t first, offset
   }
 }
 
+/// The runs of one shard.
 template <class View, class F>
 constexpr void for_each_run(const View& view, shard at, offset_t first, offset_t last, F&& f) {
   if (first >= last) return;
@@ -212,6 +213,7 @@ constexpr void for_each_run(const View& view, shard at, offset_t first, offset_t
   }
 }
 
+/// The runs of all shards, rank after rank.
 template <class View, class F>
 constexpr void for_each_run(const View& view, all_shards_t, offset_t first, offset_t last, F&& f) {
   if (first >= last) return;
@@ -233,6 +235,7 @@ constexpr void for_each_source_run(const View& view, full_row_t, offset_t sequen
   if (first < last) f(first, view.begin_of(sequence) + first, last - first);
 }
 
+/// The same in one shard or in all.
 template <class View, place Place, class F>
 constexpr void for_each_source_run(const View& view, Place at, offset_t sequence, offset_t first,
                                    offset_t last, F&& f) {

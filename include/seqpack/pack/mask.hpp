@@ -66,6 +66,8 @@ void lengths_from_mask(const E& where, const batch_view<M>& mask, Lengths&& leng
   using Length = typename std::remove_const_t<decltype(length_row)>::element_type;
   using Start = typename std::remove_const_t<decltype(start_row)>::element_type;
   static_assert(std::signed_integral<Length>, "a row that is refused has length -1");
+  fields::require_range<Length>(0, "largest length", mask.width());
+  fields::require_range<Start>(0, "largest start", max_of(mask.width() - 1, 0));
   execute(where, masks::mask_operation<M, Length, Start>{mask, length_row, start_row});
   if constexpr (host_executor<E>) {
     for (offset_t b = 0; b < mask.batch(); ++b) {

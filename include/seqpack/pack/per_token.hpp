@@ -35,23 +35,11 @@ struct label_options {
 
 namespace token_functions {
 
-/// \throws invalid_input where T cannot hold the largest value.
-template <class T>
-void require_range(std::size_t index, const char* what, offset_t largest) {
-  if constexpr (std::integral<T>) {
-    if (std::cmp_greater(largest, std::numeric_limits<T>::max())) {
-      reject(fields::name_of(index, what), largest,
-             "the element type of the array holds at most " +
-                 std::to_string(std::numeric_limits<T>::max()));
-    }
-  }
-}
-
 template <class T>
 struct position_id {
   template <class Executor, class View>
   void require(std::size_t index, const View& view) const {
-    require_range<T>(index, "largest position id", max_of(view.longest_padded - 1, 0));
+    fields::require_range<T>(index, "largest position id", max_of(view.longest_padded - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
@@ -63,7 +51,7 @@ template <class T>
 struct sequence_index {
   template <class Executor, class View>
   void require(std::size_t index, const View& view) const {
-    require_range<T>(index, "largest sequence index", max_of(view.segments - 1, 0));
+    fields::require_range<T>(index, "largest sequence index", max_of(view.segments - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
@@ -125,7 +113,7 @@ struct batch_position {
              "it must be at least " + std::to_string(view.longest) +
                  ", the longest real length of the layout");
     }
-    require_range<T>(index, "largest batch position", max_of(view.batch * width - 1, 0));
+    fields::require_range<T>(index, "largest batch position", max_of(view.batch * width - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
@@ -138,7 +126,7 @@ template <class T>
 struct row_position {
   template <class Executor, class View>
   void require(std::size_t index, const View& view) const {
-    require_range<T>(index, "largest row", max_of(view.total - 1, 0));
+    fields::require_range<T>(index, "largest row", max_of(view.total - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {

@@ -20,6 +20,7 @@ template <class F, class T>
 concept filler = std::is_trivially_copyable_v<F> &&
                  (std::invocable<const F&, offset_t> || std::constructible_from<T, const F&>);
 
+/// The fill of one column.
 template <class T, filler<T> F>
 SEQPACK_HD constexpr T fill_value(const F& fill, offset_t column) {
   if constexpr (std::invocable<const F&, offset_t>) {
@@ -29,7 +30,7 @@ SEQPACK_HD constexpr T fill_value(const F& fill, offset_t column) {
   }
 }
 
-/// Copies and fills whole tokens on the host.
+/// Copies whole tokens on the host, in one block where both sides are dense.
 template <element T>
 void copy_tokens(T* to, offset_t to_stride, const T* from, offset_t from_stride, offset_t payload,
                  offset_t count) {
@@ -51,6 +52,7 @@ void copy_tokens(T* to, offset_t to_stride, const T* from, offset_t from_stride,
   }
 }
 
+/// Fills whole tokens on the host.
 template <element T, filler<T> F>
 void fill_tokens(T* to, offset_t stride, offset_t payload, offset_t count, const F& fill) {
   if constexpr (!std::invocable<const F&, offset_t>) {

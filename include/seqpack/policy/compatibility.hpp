@@ -15,6 +15,7 @@ namespace seqpack {
 // The assertions live in templates of the two numbers, so that every compiler prints them:
 // "each_is_a_multiple_of_the_sharding_divisor<12, 8>".
 
+/// Refuses an `each` that the sharding cannot cut.
 template <offset_t Each, offset_t Divisor>
 struct each_is_a_multiple_of_the_sharding_divisor {
   static_assert(Each % Divisor == 0,
@@ -23,12 +24,14 @@ struct each_is_a_multiple_of_the_sharding_divisor {
   static constexpr bool value = true;
 };
 
+/// Refuses a fixed total that is no multiple of the total multiple.
 template <offset_t Total, offset_t Multiple>
 struct fixed_total_is_a_multiple_of_the_total_multiple {
   static_assert(Total % Multiple == 0, "fixed_total must be a multiple of total_multiple_of");
   static constexpr bool value = true;
 };
 
+/// Refuses a fixed total that the sharding cannot cut.
 template <offset_t Total, offset_t Divisor>
 struct fixed_total_is_a_multiple_of_the_sharding_divisor {
   static_assert(Total % Divisor == 0,

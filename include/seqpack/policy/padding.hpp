@@ -152,7 +152,21 @@ class padding : private Parts... {
     return part<padding_part::fixed_total>(0);
   }
   SEQPACK_HD constexpr offset_t padded_length(offset_t length) const noexcept {
-    return round_up(length, each());
+    if constexpr (count<padding_part::each> == 0) {
+      return length;
+    } else {
+      return ((Parts::part == padding_part::each ? rounded<Parts>(length) : 0) + ...);
+    }
+  }
+
+ private:
+  template <class Part>
+  SEQPACK_HD constexpr offset_t rounded(offset_t length) const noexcept {
+    if constexpr (Part::part == padding_part::each) {
+      return static_cast<const Part&>(*this).round_up(length);
+    } else {
+      return 0;
+    }
   }
 };
 
