@@ -1,0 +1,55 @@
+// Draws the pictures of the documentation into a folder: one batch, packed in different ways.
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <seqpack/pack/draw.hpp>
+#include <seqpack/seqpack.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace seqpack;
+
+const std::vector<int> lengths = {5, 3, 8};
+constexpr padding<each_multiple_of<4>> each4;
+
+template <layout L>
+void draw(const std::filesystem::path& folder, const std::string& name, const L& layout,
+          const std::string& title) {
+  std::ofstream file(folder / (name + ".svg"), std::ios::binary);
+  file << draw_svg(layout, {.title = title});
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + name + ".svg");
+}
+
+void draw_all(const std::filesystem::path& folder) {
+  draw(folder, "zigzag", make_layout(lengths, each4, context_parallel<2>{}), "zigzag over 2 ranks");
+  draw(folder, "contiguous", make_layout(lengths, each4, context_parallel<2, contiguous>{}),
+       "contiguous over 2 ranks");
+  draw(folder, "striped", make_layout(lengths, each4, context_parallel<2, striped>{}),
+       "striped over 2 ranks");
+
+  const each_multiple_of<4> each;
+  const fixed_total<28> total;
+  draw(folder, "absorb", make_layout(lengths, padding{each, total}),
+       "28 tokens: the last sequence absorbs the tail");
+  draw(folder, "ghost", make_layout(lengths, padding{each, total, ghost_tail{}}),
+       "28 tokens: the tail is a ghost sequence");
+}
+
+}  // namespace
+
+int main(int count, char** arguments) try {
+  if (count != 2) {
+    std::fputs("usage: seqpack-doc-images FOLDER\n", stderr);
+    return 2;
+  }
+  draw_all(arguments[1]);
+  return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "seqpack-doc-images: %s\n", e.what());
+  return 1;
+}

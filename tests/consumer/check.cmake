@@ -1,0 +1,30 @@
+# cmake -DMODE=build|install|subdirectory -DSOURCE=... -DBUILD=... -DWORK=... -DTHREADS=... -DCUDA=... -P
+#
+# Configures, builds and runs the consumer project against seqpack in one of three ways.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${ARGN}: ${result}\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+set(options -DWITH_THREADS=${THREADS} -DWITH_CUDA=${CUDA} -DCMAKE_BUILD_TYPE=Release)
+if(MODE STREQUAL "build")
+  list(APPEND options "-Dseqpack_DIR=${BUILD}")
+elseif(MODE STREQUAL "install")
+  run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix")
+  list(APPEND options "-DCMAKE_PREFIX_PATH=${WORK}/prefix")
+else()
+  list(APPEND options "-DSEQPACK_SOURCE=${SOURCE}")
+endif()
+
+run("${CMAKE_COMMAND}" -S "${SOURCE}/tests/consumer" -B "${WORK}/build" -G "${GENERATOR}" ${options})
+run("${CMAKE_COMMAND}" --build "${WORK}/build")
+run("${WORK}/build/core")
+if(THREADS)
+  run("${WORK}/build/threads")
+endif()
+if(CUDA)
+  run("${WORK}/build/cuda")
+endif()
