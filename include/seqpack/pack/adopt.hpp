@@ -2,7 +2,6 @@
 /// Layouts from bounds or position ids that another system made.
 #pragma once
 
-#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -27,7 +26,7 @@ struct adopt_options {
   bool ghost = false;
   /// Slot -> batch row, as in layout_options, into a batch of `batch` rows (default: as many rows
   /// as sequences).
-  std::optional<std::span<const offset_t>> order = {};
+  slot_order order = {};
   offset_t batch = dynamic;
 };
 
@@ -35,13 +34,9 @@ namespace adopted {
 
 /// Copies bounds after checking what can be checked of one array.
 template <layout_index Index, class Bounds>
-std::vector<Index> checked_bounds(const Bounds& bounds, const char* name, layout_error not_zero,
+std::vector<Index> checked_bounds(Bounds&& bounds, const char* name, layout_error not_zero,
                                   layout_error decreases) {
-  if (std::ranges::size(bounds) == 0) {
-    reject(std::string("size of ") + name, 0, "it must have at least 1 entry");
-  }
   std::vector<Index> result;
-  result.reserve(std::ranges::size(bounds));
   offset_t previous = 0;
   for (const auto entry : bounds) {
     const offset_t value = layout_inputs::to_offset(entry);
@@ -54,6 +49,9 @@ std::vector<Index> checked_bounds(const Bounds& bounds, const char* name, layout
     }
     result.push_back(static_cast<Index>(value));
     previous = value;
+  }
+  if (result.empty()) {
+    reject(std::string("size of ") + name, 0, "it must have at least 1 entry");
   }
   return result;
 }
@@ -102,8 +100,8 @@ void require_lengths(const std::vector<Index>& cu, const std::vector<Index>& cu_
 /// is a multiple of what the sharding divides by, and the last padded entry is T. O(B), allocates.
 template <layout_index Index = std::int32_t, integer_range Real, integer_range Padded,
           context_parallel_policy C = no_context_parallel>
-packed_layout<no_padding, C, Index> from_cu_seqlens(const Real& cu, const Padded& cu_padded,
-                                                    offset_t total, const C& cp = {},
+packed_layout<no_padding, C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padded, offset_t total,
+                                                    const C& cp = {},
                                                     const adopt_options& options = {}) {
   std::vector<Index> real = adopted::checked_bounds<Index>(
       cu, "cu_seqlens", layout_error::cu_first_not_zero, layout_error::cu_decreases);
@@ -136,15 +134,15 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(const Real& cu, const Padded
   adopted::require_lengths(real, padded, cp, options, sizes);
 
   sizes.batch = options.batch == dynamic ? sizes.sequences : options.batch;
-  std::vector<Index> order(options.order ? options.order->size() : 0);
+  std::vector<Index> order(options.order ? options.order.size() : 0);
   std::vector<Index> slot_of(options.order ? static_cast<std::size_t>(max_of(sizes.batch, 0)) : 0);
   if (options.order) {
     if (static_cast<offset_t>(order.size()) != sizes.sequences) {
       reject("size of order", static_cast<offset_t>(order.size()),
              "it must be " + std::to_string(sizes.sequences) + ", the number of sequences");
     }
-    layout_inputs::require_order(*options.order, sizes.batch);
-    layout_inputs::write_order<Index>(*options.order, order, slot_of);
+    layout_inputs::require_order(options.order.rows(), sizes.batch);
+    layout_inputs::write_order<Index>(options.order.rows(), order, slot_of);
   } else if (sizes.batch != sizes.sequences) {
     reject("batch", sizes.batch,
            "without an order it must be " + std::to_string(sizes.sequences) +
@@ -156,8 +154,7 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(const Real& cu, const Padded
 /// The same for a row without padding: one array of bounds.
 template <layout_index Index = std::int32_t, integer_range Bounds,
           context_parallel_policy C = no_context_parallel>
-packed_layout<no_padding, C, Index> from_cu_seqlens(const Bounds& cu, offset_t total,
-                                                    const C& cp = {},
+packed_layout<no_padding, C, Index> from_cu_seqlens(Bounds&& cu, offset_t total, const C& cp = {},
                                                     const adopt_options& options = {}) {
   return from_cu_seqlens<Index>(cu, cu, total, cp, options);
 }
@@ -169,7 +166,7 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(const Bounds& cu, offset_t t
 /// from_cu_seqlens. O(T), allocates.
 template <layout_index Index = std::int32_t, integer_range Ids,
           context_parallel_policy C = no_context_parallel>
-packed_layout<no_padding, C, Index> from_position_ids(const Ids& position_ids, const C& cp = {},
+packed_layout<no_padding, C, Index> from_position_ids(Ids&& position_ids, const C& cp = {},
                                                       const adopt_options& options = {}) {
   std::vector<offset_t> cu{0};
   offset_t row = 0;

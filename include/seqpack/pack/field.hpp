@@ -196,6 +196,10 @@ void require_table(std::size_t index, const char* what, const View& view, const 
                    bool exact) {
   require_equal(index, (std::string(what) + " rows").c_str(), table.batch(), view.batch,
                 "the batch size of the layout");
+  if (table.positions() * table.payload() > 0 && table.touched().first == nullptr) {
+    reject(name_of(index, what), "null",
+           "it must point to " + std::to_string(table.positions() * table.payload()) + " elements");
+  }
   if constexpr (!bounds_in_memory<Table>) {
     if (table.batch() > 0 && view.longest > table.columns(0)) {
       reject(name_of(index, what) + " width", table.columns(0),

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstdint>
 #include <iterator>
-#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -23,9 +22,28 @@ namespace seqpack {
 
 /// A range of integers of any type: the lengths of the sequences, or bounds.
 template <class R>
-concept integer_range = std::ranges::forward_range<R> && std::ranges::sized_range<R> &&
-                        std::integral<std::ranges::range_value_t<R>> &&
-                        !std::same_as<std::ranges::range_value_t<R>, bool>;
+concept integer_range =
+    std::ranges::input_range<R> && std::integral<std::ranges::range_value_t<R>> &&
+    !std::same_as<std::ranges::range_value_t<R>, bool>;
+
+/// The batch row of each slot of the packed row, or, default constructed, no order at all: slot k
+/// is row k. An order of no slots is an order too: it packs nothing. Refers to the rows, does not
+/// own them.
+class slot_order {
+ public:
+  constexpr slot_order() = default;
+  template <class Rows>
+    requires std::convertible_to<Rows&&, std::span<const offset_t>>
+  constexpr slot_order(Rows&& rows) : rows_(rows), given_(true) {}
+
+  constexpr explicit operator bool() const noexcept { return given_; }
+  constexpr std::span<const offset_t> rows() const noexcept { return rows_; }
+  constexpr std::size_t size() const noexcept { return rows_.size(); }
+
+ private:
+  std::span<const offset_t> rows_;
+  bool given_ = false;
+};
 
 /// What a layout from lengths may be told.
 struct layout_options {
@@ -33,7 +51,7 @@ struct layout_options {
   offset_t width = max_tokens;
   /// Slot -> batch row, each at most once. None: slot k is row k. With it, the lengths are those
   /// of the batch rows, and rows that it leaves out are not packed.
-  std::optional<std::span<const offset_t>> order = {};
+  slot_order order = {};
 };
 
 /// Memory for the arrays of a layout, given by the caller.
@@ -119,7 +137,7 @@ constexpr void require_room(const char* name, std::size_t size, offset_t needed)
 /// \throws invalid_input as make_layout does, before anything is written. O(B), two passes.
 template <layout_index Index, std::ranges::random_access_range Lengths, padding_policy P,
           context_parallel_policy C>
-  requires integer_range<Lengths>
+  requires integer_range<Lengths> && std::ranges::sized_range<Lengths>
 constexpr layout_view<P, C, Index> build_layout(const Lengths& lengths, const P& padding,
                                                 const C& cp, layout_storage<Index> storage,
                                                 const layout_options& options = {}) {
@@ -150,7 +168,7 @@ constexpr layout_view<P, C, Index> build_layout(const Lengths& lengths, const P&
   };
   if (!options.order) return build(inputs::lengths_in_batch_order<Iterator>{first, batch});
 
-  const std::span<const offset_t> order = *options.order;
+  const std::span<const offset_t> order = options.order.rows();
   inputs::require_order(order, batch);
   inputs::require_room("order", storage.order.size(), static_cast<offset_t>(order.size()));
   inputs::require_room("slot_of", storage.slot_of.size(), batch);
@@ -209,24 +227,25 @@ class packed_layout : public layout_access<packed_layout<Padding, ContextParalle
 ///     auto layout = make_layout(lengths, padding{each_multiple_of<8>{}}, context_parallel<4>{});
 ///
 /// \tparam Index the type of cu_seqlens, std::int32_t or std::int64_t
-/// \param lengths real tokens per sequence, any range of integers; B entries
-/// \param padding, cp the policies; what is wrong and static does not compile
-/// \throws invalid_input, naming the entry, its value and the limit: a length below 0 or above
-/// options.width; an `each` or a fixed total that is not a multiple of what the sharding divides
-/// by; a padded length that it does not divide; content above the fixed total; a tail that no
-/// sequence can absorb; sums above Index; an order that is not a selection of batch rows. Allocates
-/// the arrays. O(B).
+/// \param lengths real tokens per sequence, any range of integers; B entries; copied first unless
+/// it has a size and random access \param padding, cp the policies; what is wrong and static does
+/// not compile \throws invalid_input, naming the entry, its value and the limit: a length below 0
+/// or above options.width; an `each` or a fixed total that is not a multiple of what the sharding
+/// divides by; a padded length that it does not divide; content above the fixed total; a tail that
+/// no sequence can absorb; sums above Index; an order that is not a selection of batch rows.
+/// Allocates the arrays. O(B).
 template <layout_index Index = std::int32_t, integer_range Lengths, padding_policy P = no_padding,
           context_parallel_policy C = no_context_parallel>
-packed_layout<P, C, Index> make_layout(const Lengths& lengths, const P& padding = {},
-                                       const C& cp = {}, const layout_options& options = {}) {
-  if constexpr (!std::ranges::random_access_range<const Lengths>) {
-    std::vector<std::ranges::range_value_t<Lengths>> copy(std::ranges::begin(lengths),
-                                                          std::ranges::end(lengths));
+packed_layout<P, C, Index> make_layout(Lengths&& lengths, const P& padding = {}, const C& cp = {},
+                                       const layout_options& options = {}) {
+  if constexpr (!std::ranges::random_access_range<const std::remove_cvref_t<Lengths>> ||
+                !std::ranges::sized_range<const std::remove_cvref_t<Lengths>>) {
+    std::vector<std::ranges::range_value_t<Lengths>> copy;
+    for (const auto length : lengths) copy.push_back(length);
     return make_layout<Index>(copy, padding, cp, options);
   } else {
     const auto batch = static_cast<std::size_t>(std::ranges::size(lengths));
-    const std::size_t slots = options.order ? options.order->size() : batch;
+    const std::size_t slots = options.order ? options.order.size() : batch;
     std::vector<Index> cu(slots + 1 + has_ghost<P>);
     std::vector<Index> cu_padded(cu.size());
     std::vector<Index> order(options.order ? slots : 0);

@@ -239,6 +239,7 @@ constexpr void for_each_source_run(const View& view, full_row_t, offset_t sequen
 template <class View, place Place, class F>
 constexpr void for_each_source_run(const View& view, Place at, offset_t sequence, offset_t first,
                                    offset_t last, F&& f) {
+  if (first >= last) return;  // also for a row that is not packed, which has no sequence
   const offset_t padded = view.padded_length(sequence);
   while (first < last) {
     const offset_t count =
