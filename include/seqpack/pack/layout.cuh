@@ -332,7 +332,15 @@ class memory_map {
   std::size_t scan_bytes_;
 };
 
+/// A capture would record the read-back instead of doing it, and the sizes would be those of nothing.
+inline void require_no_capture(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream, &status));
+  if (status != cudaStreamCaptureStatusNone) throw cuda_error(cudaErrorStreamCaptureUnsupported);
+}
+
 inline device_summary read_summary(const device_summary* from, cudaStream_t stream) {
+  require_no_capture(stream);
   device_summary summary;
   // To pageable memory: the copy has ended when the call returns, so this is the one wait.
   check_cuda(cudaMemcpyAsync(&summary, from, sizeof summary, cudaMemcpyDeviceToHost, stream));
@@ -412,6 +420,7 @@ template <validation When, layout_index Index, class Memory, class Input, class 
 device_layout<P, C, Index, Memory> make(const cuda_stream<Memory>& where, const Input& input,
                                         const bounds_rules<Index, P, C>& rules, offset_t batch,
                                         offset_t known_total) {
+  if constexpr (When == validation::checked) require_no_capture(where.stream);
   store_item<Input, bounds_rules<Index, P, C>, Index> store{input, rules, {}, known_total};
   std::size_t scan_bytes = 0;
   scan(nullptr, scan_bytes, store, where.stream);
