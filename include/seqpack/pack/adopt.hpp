@@ -103,6 +103,7 @@ template <layout_index Index = std::int32_t, integer_range Real, integer_range P
 packed_layout<no_padding, C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padded, offset_t total,
                                                     const C& cp = {},
                                                     const adopt_options& options = {}) {
+  layout_inputs::require_width(options.width);
   std::vector<Index> real = adopted::checked_bounds<Index>(
       cu, "cu_seqlens", layout_error::cu_first_not_zero, layout_error::cu_decreases);
   std::vector<Index> padded = adopted::checked_bounds<Index>(cu_padded, "cu_seqlens_padded",

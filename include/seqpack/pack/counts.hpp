@@ -53,9 +53,10 @@ struct count_operation {
 
 }  // namespace counting
 
-/// Writes the real tokens of every slot in the shard of one rank: one entry per sequence.
-/// \throws invalid_input for a rank out of range or an array of the wrong size.
-/// Allocates nothing, does not synchronise; one launch on a device. O(runs of the shard).
+/// Writes the real tokens of every slot in the shard of one rank: one entry per sequence and none
+/// for the ghost, which has no real token. \throws invalid_input for a rank out of range or an
+/// array of the wrong size. Allocates nothing, does not synchronise; one launch on a device. O(runs
+/// of the shard).
 template <executor E, layout L, class Out>
   requires runs_on<E, L>
 void real_tokens_per_sequence(const E& where, const L& layout, shard at, Out&& out) {

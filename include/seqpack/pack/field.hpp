@@ -189,6 +189,15 @@ void require_no_alias(const Fields&... field) {
   }
 }
 
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_row(const std::string& row, offset_t lead,
+                                                              offset_t room, offset_t length,
+                                                              bool exact) {
+  if (lead < 0) reject(row + " start column", lead, "it must be at least 0");
+  reject(row + " size", room,
+         std::string(exact ? "it must be " : "it must be at least ") + std::to_string(length) +
+             ", the real length of the sequence");
+}
+
 /// What pack's sources and unpack's targets must be for the layout. Bounds that are arrays in
 /// device memory cannot be looked at from here; the device functions stay inside of them instead.
 template <class Executor, class View, token_table Table>
@@ -212,16 +221,8 @@ void require_table(std::size_t index, const char* what, const View& view, const 
       const offset_t length = slot < 0 ? 0 : view.length(slot);
       const offset_t lead = table.lead(b);
       const offset_t room = table.columns(b) - lead;
-      const std::string row = " row " + std::to_string(b);
-      const std::string real = std::to_string(length) + ", the real length of the sequence";
-      if (lead < 0) {
-        reject(name_of(index, what) + row + " start column", lead, "it must be at least 0");
-      }
-      if (room < length) {
-        reject(name_of(index, what) + row + " size", room, "it must be at least " + real);
-      }
-      if (exact && room != length) {
-        reject(name_of(index, what) + row + " size", room, "it must be " + real);
+      if (lead < 0 || room < length || (exact && room != length)) {
+        refuse_row(name_of(index, what) + " row " + std::to_string(b), lead, room, length, exact);
       }
     }
     if (exact && table.batch() > 0 && table.positions() != table.first_position(table.batch())) {

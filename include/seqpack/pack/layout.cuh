@@ -332,7 +332,8 @@ class memory_map {
   std::size_t scan_bytes_;
 };
 
-/// A capture would record the read-back instead of doing it, and the sizes would be those of nothing.
+/// A capture would record the read-back instead of doing it, and the sizes would be those of
+/// nothing.
 inline void require_no_capture(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check_cuda(cudaStreamIsCapturing(stream, &status));
@@ -448,7 +449,8 @@ device_layout<P, C, Index, Memory> make(const cuda_stream<Memory>& where, const 
   return {std::move(memory), view, store.arrays.summary, &Input::name};
 }
 
-inline void require_count(offset_t sequences) {
+inline void require_sizes(offset_t sequences, offset_t width) {
+  layout_inputs::require_width(width);
   constexpr offset_t limit = max_total<std::int32_t> - 2;
   if (sequences < 0 || sequences > limit) {
     reject("number of sequences", sequences, "it must be from 0 to " + std::to_string(limit));
@@ -475,7 +477,7 @@ device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
                                                const device_layout_options<Index>& options = {}) {
   require_policies_fit(padding, cp);
   const auto batch = static_cast<offset_t>(lengths.size());
-  building::require_count(batch);
+  building::require_sizes(batch, options.width);
   const bounds_rules<Index, P, C> rules{padding, cp, options.width};
   const offset_t total = P::has_fixed_total ? padding.fixed_total() : max_tokens;
   const auto make = [&](const auto& input) {
@@ -486,7 +488,7 @@ device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
         lengths.data(), nullptr, batch, batch, nullptr, max_tokens});
   }
   const auto slots = static_cast<offset_t>(options.order.size());
-  building::require_count(slots);
+  building::require_sizes(slots, options.width);
   return make(building::length_input<Length, Index, offset_t, true>{
       lengths.data(), options.order.data(), slots, batch, nullptr, max_tokens});
 }
@@ -513,7 +515,7 @@ device_layout<no_padding, C, Index, Memory> from_cu_seqlens(const cuda_stream<Me
            "it must be " + std::to_string(cu.size()) + ", as many as cu_seqlens has");
   }
   const auto slots = static_cast<offset_t>(cu.size()) - 1;
-  building::require_count(slots);
+  building::require_sizes(slots, width);
   const bounds_rules<Index, no_padding, C> rules{{}, cp, width};
   const building::bounds_input<Bound, Index> input{cu.data(), cu_padded.data(), slots, total};
   return building::make<When, Index>(where, input, rules, slots, total);
@@ -587,7 +589,7 @@ class capacity_layout
         max_seqlen_(min_of(bound.max_seqlen, padding.fixed_total())),
         map_(0, 0, 0, false, 0) {
     require_policies_fit(padding, cp);
-    building::require_count(bound.sequences);
+    building::require_sizes(bound.sequences, bound.width);
     if (padding.fixed_total() > max_total<Index>) {
       throw_status({layout_error::sum_above_range, -1, padding.fixed_total(), max_total<Index>},
                    "");

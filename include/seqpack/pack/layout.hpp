@@ -119,6 +119,12 @@ constexpr void write_order(std::span<const offset_t> order, std::span<Index> for
   }
 }
 
+constexpr void require_width(offset_t width) {
+  if (width < 0 || width > max_tokens) {
+    reject("width", width, "it must be from 0 to " + std::to_string(max_tokens));
+  }
+}
+
 constexpr void require_room(const char* name, std::size_t size, offset_t needed) {
   if (static_cast<offset_t>(size) < needed) {
     reject(std::string("size of ") + name, static_cast<offset_t>(size),
@@ -147,6 +153,7 @@ constexpr layout_view<P, C, Index> build_layout(const Lengths& lengths, const P&
     reject("number of sequences", batch,
            "it must be at most " + std::to_string(max_total<Index> - 2));
   }
+  inputs::require_width(options.width);
   const auto first = std::ranges::begin(lengths);
   using Iterator = std::remove_const_t<decltype(first)>;
   const auto build = [&](const auto& slots) {

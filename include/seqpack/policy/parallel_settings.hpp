@@ -46,7 +46,7 @@ struct parallel_settings {
 struct padding_numbers {
   offset_t each = 1;
   offset_t total_multiple = 1;
-  std::optional<offset_t> fixed_total;
+  std::optional<offset_t> fixed_total = std::nullopt;
 
   friend constexpr bool operator==(const padding_numbers&, const padding_numbers&) = default;
 };
@@ -102,13 +102,15 @@ constexpr padding_numbers derive_padding(const parallel_settings& s) {
   return numbers;
 }
 
-/// Calls f with the padding policy that the numbers describe: whether there is a fixed total is
-/// part of the policy's type, so a run-time choice becomes a call.
+/// /// Calls f with the padding policy that the numbers describe: whether there is a total, and
+/// whether it is fixed, is part of the policy's type, so a run-time choice becomes a call. A total
+/// multiple of 1 asks for nothing and makes no total part, and so no ghost.
 ///
 ///     with_padding<ghost_tail>(derive_padding(settings), [&](auto padding) { ... });
 template <padding_component Tail = absorb_tail, class F>
 constexpr decltype(auto) with_padding(const padding_numbers& numbers, F&& f) {
   const each_multiple_of<> each{numbers.each};
+  if (!numbers.fixed_total && numbers.total_multiple == 1) return f(padding{each, Tail{}});
   const total_multiple_of<> multiple{numbers.total_multiple};
   if (numbers.fixed_total) {
     return f(padding{each, multiple, fixed_total<>{*numbers.fixed_total}, Tail{}});

@@ -1,0 +1,33 @@
+// The inspector's command line.
+#pragma once
+
+#include <optional>
+#include <seqpack/core/config.hpp>
+#include <vector>
+
+namespace inspect {
+
+using seqpack::offset_t;
+
+enum class sharding_choice { zigzag, contiguous, striped };
+enum class format_choice { text, json, svg };
+
+struct options {
+  std::vector<offset_t> lengths;
+  offset_t width = seqpack::max_tokens;
+  offset_t pad_each = 1;
+  std::optional<offset_t> pad_total_multiple;
+  std::optional<offset_t> pad_total_to;
+  bool ghost_tail = false;
+  offset_t cp_size = 1;
+  sharding_choice sharding = sharding_choice::zigzag;
+  offset_t label_shift = 1;
+  format_choice format = format_choice::text;
+};
+
+/// Reads the command line. Nothing where only the help was asked for, which it then printed.
+/// \throws std::invalid_argument naming what was wrong; numbers that the library checks itself
+/// (lengths, multiples, sizes) are passed on as they are.
+std::optional<options> parse_options(int argc, const char* const* argv);
+
+}  // namespace inspect

@@ -1,0 +1,116 @@
+// seqpack-pack-text: packs the paragraphs of text files, shards them over context-parallel ranks,
+// brings them back, and says what each padding costs.
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <seqpack/seqpack.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+#if defined(PACK_TEXT_THREADS)
+#include <seqpack/exec/threads.hpp>
+#endif
+
+#include "batch.hpp"
+#include "corpus.hpp"
+#include "report.hpp"
+#include "round_trip.hpp"
+
+namespace {
+
+using namespace pack_text;
+
+struct options {
+  std::vector<std::string> files;
+  std::size_t batch = 64;
+  std::size_t longest = 4096;
+  offset_t total_multiple = 1024;
+  int threads = 1;
+  int repeats = 3;
+};
+
+CLI::App& describe(CLI::App& app, options& o) {
+  const auto number = [&](const char* name, auto& value, const char* meaning, int limit) {
+    app.add_option(name, value, meaning)
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(1, limit).description("from 1 to " + std::to_string(limit)));
+  };
+  app.add_option("files", o.files, "Text files; without any, licence texts of the system")
+      ->type_name("");
+  number("--batch", o.batch, "Sequences of a batch", 1 << 20);
+  number("--longest", o.longest, "Bytes of a sequence; longer paragraphs are cut", 1 << 20);
+  number("--total-multiple", o.total_multiple, "What the padded totals are multiples of", 1 << 30);
+  number("--repeats", o.repeats, "Runs of each call, the fastest of which counts", 1000);
+  number("--threads", o.threads,
+         "Host threads; OMP_WAIT_POLICY=passive helps them on a busy machine", 4096);
+  return app;
+}
+
+/// Takes every batch through every scenario.
+template <class Executor>
+totals run(const Executor& where, const options& o, paragraph_reader& reader,
+           std::vector<scenario>& scenarios) {
+  totals sum;
+  workspace tensors;
+  progress_bar progress;
+  for (auto paragraphs = reader.next(o.batch); !paragraphs.empty();
+       paragraphs = reader.next(o.batch)) {
+    const batch text = make_batch(paragraphs);
+    for (scenario& s : scenarios) run_scenario(where, text, tensors, s, o.repeats);
+    sum.add(text);
+    progress.show(reader.bytes_read(), reader.bytes());
+  }
+  return sum;
+}
+
+totals run_where_asked(const options& o, paragraph_reader& reader,
+                       std::vector<scenario>& scenarios) {
+  if (o.threads == 1) return run(seqpack::host, o, reader, scenarios);
+#if defined(PACK_TEXT_THREADS)
+  return run(seqpack::host_threads(o.threads), o, reader, scenarios);
+#else
+  throw std::runtime_error("--threads: this program was built without seqpack::threads");
+#endif
+}
+
+void pack_files(const options& o) {
+  std::vector<std::filesystem::path> files(o.files.begin(), o.files.end());
+  if (files.empty()) files = default_files();
+  const auto file_count = static_cast<offset_t>(files.size());
+  paragraph_reader reader(std::move(files), o.longest);
+  std::vector<scenario> scenarios = make_scenarios(o.total_multiple);
+
+  const totals sum = run_where_asked(o, reader, scenarios);
+  if (sum.batches == 0) throw std::runtime_error("there is no text in the input");
+  print_input(std::cout, sum, file_count);
+  print_table(std::cout, scenarios, sum);
+  print_legend(std::cout, o.threads, o.repeats);
+}
+
+int fail(int status, const char* message) {
+  std::cerr << "seqpack-pack-text: " << message << '\n';
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  options o;
+  CLI::App app("Packs the paragraphs of text files, and checks that they come back",
+               "seqpack-pack-text");
+  try {
+    describe(app, o).parse(argc, argv);
+    pack_files(o);
+    return std::cout.flush() ? 0 : fail(2, "cannot write to standard output");
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return 0;
+  } catch (const round_trip_error& error) {
+    return fail(1, error.what());
+  } catch (const std::exception& error) {
+    return fail(2, error.what());
+  }
+}

@@ -1,0 +1,325 @@
+#define BOOST_TEST_MODULE examples_inspect
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "run_program.hpp"
+
+namespace {
+
+using nlohmann::json;
+using seqpack::testing::program_result;
+using seqpack::testing::temporary_file;
+using arguments = std::vector<std::string>;
+
+program_result inspect(const arguments& args) {
+  return seqpack::testing::run_program(SEQPACK_EXAMPLE, args);
+}
+
+json inspect_json(arguments args) {
+  args.insert(args.end(), {"--format", "json"});
+  const program_result result = inspect(args);
+  BOOST_REQUIRE_EQUAL(result.status, 0);
+  BOOST_TEST(result.err == "");
+  return json::parse(result.out);
+}
+
+/// [b, s] or null, as the golden values name it: 1000 * (b + 1) + s, and 0 for padding.
+json golden_tokens(const json& row) {
+  json tokens = json::array();
+  for (const json& token : row) {
+    tokens.push_back(token.is_null() ? 0 : 1000 * (token[0].get<int>() + 1) + token[1].get<int>());
+  }
+  return tokens;
+}
+
+/// The same with 100 * (b + 1) + s, and null as it is.
+json short_tokens(const json& row) {
+  json tokens = json::array();
+  for (const json& token : row) {
+    tokens.push_back(token.is_null() ? json()
+                                     : json(100 * (token[0].get<int>() + 1) + token[1].get<int>()));
+  }
+  return tokens;
+}
+
+std::string joined(const json& numbers) {
+  std::string text;
+  for (const json& number : numbers) {
+    if (!text.empty()) text += ',';
+    text += number.dump();
+  }
+  return text;
+}
+
+std::string dumped(const json& value) {
+  return value.dump();
+}
+
+arguments arguments_of(const json& test) {
+  arguments args{"--lengths",  joined(test["seq_lengths"]), "--width",   test["width"].dump(),
+                 "--pad-each", test["pad_each"].dump(),     "--cp-size", test["cp_size"].dump()};
+  if (test["pad_total_multiple"] != 1) {
+    args.insert(args.end(), {"--pad-total-multiple", test["pad_total_multiple"].dump()});
+  }
+  if (!test["pad_total_to"].is_null()) {
+    args.insert(args.end(), {"--pad-total-to", test["pad_total_to"].dump()});
+  }
+  return args;
+}
+
+const json ignored;  // null
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(golden_layouts_are_reproduced) {
+  std::ifstream file(SEQPACK_TEST_DATA "/pack.json");
+  const json tests = json::parse(file);
+  BOOST_TEST_REQUIRE(!tests.empty());
+  for (const json& test : tests) {
+    BOOST_TEST_CONTEXT("case " << test["name"]) {
+      const json found = inspect_json(arguments_of(test));
+      for (const char* key : {"cu_seqlens", "cu_seqlens_padded", "max_seqlen", "total_tokens"}) {
+        BOOST_TEST(dumped(found[key]) == dumped(test[key]), key);
+      }
+      BOOST_TEST(dumped(golden_tokens(found["row"])) == dumped(test["packed"]));
+      BOOST_TEST_REQUIRE(found["shards"].size() == test["shards"].size());
+      for (std::size_t rank = 0; rank < test["shards"].size(); ++rank) {
+        BOOST_TEST(dumped(golden_tokens(found["shards"][rank]["row"])) ==
+                   dumped(test["shards"][rank]));
+      }
+      const bool has_padding = test["cu_seqlens"] != test["cu_seqlens_padded"];
+      BOOST_TEST(found["has_padding"].get<bool>() == has_padding);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_keys_are_these_and_no_others) {
+  const json found = inspect_json({"--lengths", "5,3", "--pad-each", "4", "--cp-size", "2"});
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : found.items()) keys.push_back(key);
+  const std::vector<std::string> expected{
+      "cu_seqlens", "cu_seqlens_padded", "has_padding", "max_seqlen", "row",
+      "shards",     "total_tokens"};
+  BOOST_TEST(keys == expected, boost::test_tools::per_element());
+  const std::vector<std::string> shard_keys{
+      "labels", "padding_mask", "position_ids", "real_tokens_per_sequence", "row", "seq_idx"};
+  for (const json& shard : found["shards"]) {
+    keys.clear();
+    for (const auto& [key, value] : shard.items()) keys.push_back(key);
+    BOOST_TEST(keys == shard_keys, boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(real_tokens_are_counted_per_sequence_and_rank) {
+  const json found =
+      inspect_json({"--lengths", "9,8,8,12,8,12", "--pad-each", "4", "--cp-size", "2"});
+  BOOST_TEST(found["cu_seqlens"] == json({0, 9, 17, 25, 37, 45, 57}));
+  BOOST_TEST(found["cu_seqlens_padded"] == json({0, 12, 20, 28, 40, 48, 60}));
+  BOOST_TEST(found["shards"][0]["real_tokens_per_sequence"] == json({3, 4, 4, 6, 4, 6}));
+  BOOST_TEST(found["shards"][1]["real_tokens_per_sequence"] == json({6, 4, 4, 6, 4, 6}));
+}
+
+BOOST_AUTO_TEST_CASE(the_last_token_of_an_odd_length_has_an_owner) {
+  const json shards =
+      inspect_json({"--lengths", "7", "--pad-each", "4", "--cp-size", "2"})["shards"];
+  BOOST_TEST(shards[0]["row"] == json::parse("[[0,0],[0,1],[0,6],null]"));
+  BOOST_TEST(shards[1]["row"] == json::parse("[[0,2],[0,3],[0,4],[0,5]]"));
+  BOOST_TEST(shards[0]["real_tokens_per_sequence"] == json::array({3}));
+  BOOST_TEST(shards[1]["real_tokens_per_sequence"] == json::array({4}));
+  BOOST_TEST(shards[0]["position_ids"] == json({0, 1, 6, 7}));
+  BOOST_TEST(shards[0]["padding_mask"] == json({false, false, false, true}));
+}
+
+BOOST_AUTO_TEST_CASE(labels_stay_in_their_sequence) {
+  const arguments args{"--lengths", "5,3", "--pad-each", "4"};
+  const json one = inspect_json(args)["shards"];
+  BOOST_TEST_REQUIRE(one.size() == 1u);
+  BOOST_TEST(short_tokens(one[0]["labels"]) == json({101, 102, 103, 104, ignored, ignored, ignored,
+                                                     ignored, 201, 202, ignored, ignored}));
+
+  arguments two_args = args;
+  two_args.insert(two_args.end(), {"--cp-size", "2"});
+  const json two = inspect_json(two_args)["shards"];
+  BOOST_TEST(short_tokens(two[0]["labels"]) == json({101, 102, ignored, ignored, 201, ignored}));
+  BOOST_TEST(short_tokens(two[1]["labels"]) == json({103, 104, ignored, ignored, 202, ignored}));
+}
+
+BOOST_AUTO_TEST_CASE(labels_are_right_beside_padding) {
+  const json shards =
+      inspect_json({"--lengths", "3,2", "--pad-each", "4", "--cp-size", "2"})["shards"];
+  BOOST_TEST(short_tokens(shards[0]["row"]) == json({100, ignored, 200, ignored}));
+  BOOST_TEST(short_tokens(shards[1]["row"]) == json({101, 102, 201, ignored}));
+  BOOST_TEST(short_tokens(shards[0]["labels"]) == json({101, ignored, 201, ignored}));
+  BOOST_TEST(short_tokens(shards[1]["labels"]) == json({102, ignored, ignored, ignored}));
+  BOOST_TEST(shards[0]["position_ids"] == json({0, 3, 0, 3}));
+  BOOST_TEST(shards[1]["position_ids"] == json({1, 2, 1, 2}));
+  BOOST_TEST(shards[0]["seq_idx"] == json({0, 0, 1, 1}));
+}
+
+BOOST_AUTO_TEST_CASE(labels_cross_the_edges_of_chunks) {
+  const json shards = inspect_json({"--lengths", "8", "--cp-size", "2"})["shards"];
+  BOOST_TEST(short_tokens(shards[0]["labels"]) == json({101, 102, 107, ignored}));
+  BOOST_TEST(short_tokens(shards[1]["labels"]) == json({103, 104, 105, 106}));
+}
+
+BOOST_AUTO_TEST_CASE(labels_shift_by_more_than_one) {
+  const json shards = inspect_json({"--lengths", "4,1", "--label-shift", "2"})["shards"];
+  BOOST_TEST(short_tokens(shards[0]["labels"]) == json({102, 103, ignored, ignored, ignored}));
+}
+
+BOOST_AUTO_TEST_CASE(the_tail_can_be_a_ghost) {
+  const json found = inspect_json(
+      {"--lengths", "3", "--pad-total-multiple", "8", "--tail", "ghost", "--cp-size", "1"});
+  BOOST_TEST(found["cu_seqlens"] == json({0, 3, 3}));
+  BOOST_TEST(found["cu_seqlens_padded"] == json({0, 3, 8}));
+  BOOST_TEST(found["max_seqlen"] == 5);
+  BOOST_TEST(found["shards"][0]["seq_idx"] == json({0, 0, 0, 1, 1, 1, 1, 1}));
+  // Without a number for the total there is no tail.
+  const json none = inspect_json({"--lengths", "3", "--tail", "ghost"});
+  BOOST_TEST(none["cu_seqlens"] == json({0, 3}));
+}
+
+BOOST_AUTO_TEST_CASE(shardings_can_be_chosen) {
+  const arguments args{"--lengths", "4", "--cp-size", "2", "--sharding"};
+  const auto rows = [&](const char* sharding) {
+    arguments all = args;
+    all.push_back(sharding);
+    const json shards = inspect_json(all)["shards"];
+    return json({short_tokens(shards[0]["row"]), short_tokens(shards[1]["row"])});
+  };
+  BOOST_TEST(rows("zigzag") == json::parse("[[100,103],[101,102]]"));
+  BOOST_TEST(rows("contiguous") == json::parse("[[100,101],[102,103]]"));
+  BOOST_TEST(rows("striped") == json::parse("[[100,102],[101,103]]"));
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_list_is_an_empty_batch) {
+  const temporary_file empty("\n");
+  for (const arguments& args : {arguments{"--lengths", ""}, arguments{"--lengths="},
+                                arguments{"--lengths-file", empty.path()}}) {
+    const json found = inspect_json(args);
+    BOOST_TEST(found["cu_seqlens"] == json::array({0}));
+    BOOST_TEST(found["total_tokens"] == 0);
+    BOOST_TEST(found["row"] == json::array());
+    BOOST_TEST(found["shards"].size() == 1u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(lengths_come_from_a_file) {
+  const temporary_file lines("5\n3, 8\r\n\n0\n");
+  BOOST_TEST(inspect_json({"--lengths-file", lines.path()})["cu_seqlens"] ==
+             json({0, 5, 8, 16, 16}));
+}
+
+BOOST_AUTO_TEST_CASE(a_wide_row_costs_nothing) {
+  BOOST_TEST(inspect_json({"--lengths", "2", "--width", "1000000000000"})["total_tokens"] == 2);
+}
+
+BOOST_AUTO_TEST_CASE(pictures) {
+  const arguments args{"--lengths", "5,3", "--pad-each", "4", "--cp-size", "2"};
+  const program_result text = inspect(args);
+  BOOST_TEST(text.status == 0);
+  BOOST_TEST(!text.out.empty());
+  BOOST_TEST(text.out.find('\033') == std::string::npos);  // not a terminal: no colour
+  arguments svg_args = args;
+  svg_args.insert(svg_args.end(), {"--format", "svg"});
+  const program_result svg = inspect(svg_args);
+  BOOST_TEST(svg.status == 0);
+  BOOST_TEST(svg.out.find("<svg") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(help) {
+  const program_result result = inspect({"--help"});
+  BOOST_TEST(result.status == 0);
+  BOOST_TEST(result.out.find("--lengths-file") != std::string::npos);
+}
+
+namespace {
+
+struct bad_input {
+  arguments args;
+  std::vector<std::string> told;  ///< the entry, its value and the limit
+};
+
+const std::string whole = "-9223372036854775808 to 9223372036854775807";
+
+const std::vector<bad_input> bad_inputs{
+    {{"--lengths", "3,-1"}, {"lengths[1]", "-1", "at least 0"}},
+    {{"--lengths", "-1,3"}, {"lengths[0]", "-1", "at least 0"}},
+    {{"--lengths", "5,9", "--width", "8"}, {"lengths[1]", "9", "at most 8"}},
+    {{"--lengths", "99999999999999999999"}, {"lengths[0]", "99999999999999999999", whole}},
+    {{"--lengths", "-99999999999999999999"}, {"lengths[0]", "-99999999999999999999", whole}},
+    {{"--lengths", "2147483648"}, {"lengths[0]", "2147483648", "2147483647"}},
+    {{"--lengths", "2147483647,1"}, {"sum of the padded lengths", "2147483648", "2147483647"}},
+    {{"--lengths", "2147483647"}, {"number of tokens", "2147483647", "at most"}},
+    {{"--lengths", "5,,3"}, {"lengths[1]", "empty", whole}},
+    {{"--lengths", "5,3,"}, {"lengths[2]", "empty", whole}},
+    {{"--lengths", ","}, {"lengths[0]", "empty", whole}},
+    {{"--lengths", "5,x"}, {"lengths[1]", "x", whole}},
+    {{"--lengths", "5x"}, {"lengths[0]", "5x", whole}},
+    {{"--lengths", "5.0"}, {"lengths[0]", "5.0", whole}},
+    {{"--lengths", "5\n\n3"}, {"lengths[0]", "5", whole}},
+    {{"--lengths", "5", "--cp-size", "0"}, {"context_parallel size", "0", "from 1"}},
+    {{"--lengths", "5", "--cp-size", "-2"}, {"context_parallel size", "-2", "from 1"}},
+    {{"--lengths", "0", "--cp-size", "1000000000000"}, {"ranks", "1000000000000", "at most"}},
+    {{"--lengths", "5", "--label-shift", "0"}, {"label shift", "0", "at least 1"}},
+    {{"--lengths", "5", "--label-shift", "0", "--format", "json"}, {"label shift", "0", "1"}},
+    {{"--lengths", "5", "--pad-each", "12", "--cp-size", "4"},
+     {"each_multiple_of", "12", "multiple of 8"}},
+    {{"--lengths", "5", "--pad-each", "0"}, {"each_multiple_of", "0", "from 1"}},
+    {{"--lengths", "5", "--pad-total-multiple", "0"}, {"total_multiple_of", "0", "from 1"}},
+    {{"--lengths", "5", "--pad-total-to", "0"}, {"fixed_total", "0", "from 1"}},
+    {{"--lengths", "5", "--pad-total-to", "3"}, {"content", "5", "at most 3"}},
+    {{"--lengths", "5", "--pad-total-to", "10", "--pad-total-multiple", "4"},
+     {"fixed_total", "10", "multiple of 4"}},
+    {{"--lengths", "5", "--pad-total-to", "1000000000000"},
+     {"sum of the padded lengths", "1000000000000", "2147483647"}},
+    {{"--lengths", "", "--pad-total-to", "8"}, {"number of sequences", "0", "at least 1"}},
+    {{"--lengths", "5", "--cp-size", "3"}, {"lengths[0]", "5", "multiple of 6"}},
+    {{"--lengths", "5", "--width", "-1"}, {"width", "-1", "at least 0"}},
+    {{"--lengths", "5", "--width", "wide"}, {"--width", "wide", whole}},
+    {{"--lengths", "5", "--width", ""}, {"--width", "empty", whole}},
+    {{"--lengths", "5", "--tail", "both"}, {"--tail", "both", "absorb, ghost"}},
+    {{"--lengths", "5", "--sharding", "spiral"}, {"--sharding", "spiral", "zigzag"}},
+    {{"--lengths", "5", "--format", "xml"}, {"--format", "xml", "text, json, svg"}},
+    {{"--lengths-file", "/no/such/file"}, {"--lengths-file", "/no/such/file", "can be read"}},
+    {{"--lengths-file", "/"}, {"--lengths-file", "/", "can be read"}},
+    {{"--lengths", "5", "--lengths-file", "/"}, {"lengths", "given twice", "either"}},
+    {{}, {"lengths", "missing", "either"}},
+    {{"--lengths"}, {"--lengths", "1 required"}},
+    {{"--lengths", "5", "--lengths", "3"}, {"--lengths", "At Most 1", "2"}},
+    {{"--lengths", "5", "--nonsense"}, {"--nonsense"}},
+    {{"--lengths", "5", "extra"}, {"extra"}},
+};
+
+void check_refused(const arguments& args, const std::vector<std::string>& told) {
+  const program_result result = inspect(args);
+  BOOST_TEST(result.status == 2);
+  BOOST_TEST(result.out == "");
+  BOOST_TEST(result.error_lines() == 1);
+  BOOST_TEST(result.err.ends_with('\n'));
+  for (const std::string& part : told) {
+    BOOST_TEST(result.err.find(part) != std::string::npos, part << " is not in: " << result.err);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(bad_input_is_refused_in_one_line) {
+  for (const bad_input& input : bad_inputs) {
+    BOOST_TEST_CONTEXT("arguments " << json(input.args)) {
+      check_refused(input.args, input.told);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(bad_files_are_refused_in_one_line) {
+  const temporary_file garbage("5,3\n\1\2\3 never\n");
+  check_refused({"--lengths-file", garbage.path()}, {"lengths[2]", whole});
+  const temporary_file comma("5,\n3\n");
+  check_refused({"--lengths-file", comma.path()}, {"lengths[1]", "empty", whole});
+  const temporary_file endless(std::string(100000, '7'));
+  check_refused({"--lengths-file", endless.path()}, {"lengths[0]", "777...", whole});
+}

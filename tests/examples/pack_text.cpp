@@ -1,0 +1,92 @@
+#define BOOST_TEST_MODULE examples_pack_text
+#include <boost/test/unit_test.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "run_program.hpp"
+
+namespace {
+
+using seqpack::testing::program_result;
+using seqpack::testing::temporary_file;
+
+program_result pack_text(const std::vector<std::string>& args) {
+  return seqpack::testing::run_program(SEQPACK_EXAMPLE, args);
+}
+
+/// Paragraphs of 1 to 40 lines, and more blank lines between them than needed.
+std::string make_text(int paragraphs) {
+  std::string text = "\n\n";
+  for (int p = 0; p < paragraphs; ++p) {
+    for (int line = 0; line <= p * 7 % 40; ++line) {
+      text += "line " + std::to_string(line) + " of paragraph " + std::to_string(p) + "\r\n";
+    }
+    text += p % 3 == 0 ? "\n \t\n\n" : "\n";
+  }
+  return text;
+}
+
+/// The lines of the table, which start with a context-parallel size.
+std::vector<std::string> table_lines(const std::string& out) {
+  std::vector<std::string> lines;
+  std::istringstream text(out);
+  for (std::string line; std::getline(text, line);) {
+    int cp = 0;
+    std::string each;
+    if (std::istringstream(line) >> cp >> each && each == "each") lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(prints_a_table) {
+  const temporary_file text(make_text(100));
+  const program_result result = pack_text({text.path()});
+  BOOST_TEST(result.status == 0);
+  BOOST_TEST(result.err == "");
+  BOOST_TEST(result.out.find("1 file: 100 sequences") == 0u);
+  const auto lines = table_lines(result.out);
+  BOOST_TEST(lines.size() == 16u);
+  for (const std::string& line : lines) {
+    BOOST_TEST(line.size() == lines.front().size());
+    BOOST_TEST(line.find("B/s") != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(batches_and_long_paragraphs_make_no_difference) {
+  const temporary_file text(make_text(50) + std::string(10000, 'x'));
+  for (const char* batch : {"1", "7", "1000"}) {
+    const program_result result =
+        pack_text({"--batch", batch, "--longest", "100", "--total-multiple", "64", "--repeats", "1",
+                   text.path(), text.path()});
+    BOOST_TEST(result.status == 0);
+    BOOST_TEST(table_lines(result.out).size() == 16u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(reads_something_by_default) {
+  BOOST_TEST(table_lines(pack_text({"--repeats", "1"}).out).size() == 16u);
+}
+
+BOOST_AUTO_TEST_CASE(bad_input_is_refused_in_one_line) {
+  const temporary_file empty(" \n\n\t\n");
+  const temporary_file text(make_text(3));
+  const std::vector<std::vector<std::string>> bad{
+      {"/no/such/file"},
+      {"/"},
+      {empty.path()},
+      {"--batch", "0", text.path()},
+      {"--nonsense", text.path()},
+      {"--total-multiple", "-1", text.path()},
+      {"--total-multiple", "9", text.path()}};  // no multiple of what the sharding divides by
+  for (const auto& args : bad) {
+    const program_result result = pack_text(args);
+    BOOST_TEST_CONTEXT(args.front() << ": " << result.err) {
+      BOOST_TEST(result.status == 2);
+      BOOST_TEST(result.out == "");
+      BOOST_TEST(result.error_lines() == 1);
+    }
+  }
+}
