@@ -4,6 +4,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <tbb/parallel_for.h>
+
 #include <functional>
 #include <random>
 #include <string>
@@ -36,6 +38,12 @@ inline bool add_gate(const std::string& what, const std::string& name,
   }
   gates().push_back({what, name + "/seqpack", name + "/floor", limit});
   return true;
+}
+
+/// f(0) to f(pieces - 1), as the library's own threads would run them.
+template <class F>
+void in_parallel(std::size_t pieces, const F& f) {
+  tbb::parallel_for(std::size_t{0}, pieces, f);
 }
 
 /// Lengths as batches have them: uniform between a quarter of the width and the width.

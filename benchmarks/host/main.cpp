@@ -1,4 +1,5 @@
-// Runs all host benchmarks with interleaved repetitions and prints one table: gate, measured, limit.
+// Runs all host benchmarks with interleaved repetitions and prints one table: gate, measured,
+// limit.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -28,7 +29,8 @@ class collector : public benchmark::ConsoleReporter {
   /// The fastest repetition: what the code costs when nothing else runs. 0 if there is none.
   double fastest(const std::string& name) const {
     const auto found = times_.find(name);
-    return found == times_.end() ? 0 : *std::min_element(found->second.begin(), found->second.end());
+    return found == times_.end() ? 0
+                                 : *std::min_element(found->second.begin(), found->second.end());
   }
 
  private:
@@ -45,8 +47,8 @@ bool print_table(const collector& results) {
     if (measured == 0 || floor == 0) continue;
     const double ratio = measured / floor;
     all_met = all_met && ratio <= gate.limit;
-    std::printf("| %s | %.3f ms | %.3f ms | %.2f | %.2f | %s |\n", gate.what.c_str(), measured, floor,
-                ratio, gate.limit, ratio <= gate.limit ? "met" : "missed");
+    std::printf("| %s | %.3f ms | %.3f ms | %.2f | %.2f | %s |\n", gate.what.c_str(), measured,
+                floor, ratio, gate.limit, ratio <= gate.limit ? "met" : "missed");
   }
   return all_met;
 }

@@ -42,11 +42,10 @@ void copy_bytes(benchmark::State& state, offset_t threads, Place at) {
     if (threads == 1) {
       std::memcpy(to.data(), from.data(), bytes);
     } else {
-#pragma omp parallel for
-      for (std::size_t k = 0; k < pieces; ++k) {
+      bench::in_parallel(pieces, [&](std::size_t k) {
         const std::size_t first = bytes * k / pieces;
         std::memcpy(to.data() + first, from.data() + first, bytes * (k + 1) / pieces - first);
-      }
+      });
     }
     benchmark::ClobberMemory();
   }
@@ -66,7 +65,7 @@ bool add(const char* what, const char* name, Place at) {
              [=](auto& s) { copy_bytes(s, 2, at); }, 1.3);
 }
 
-const bool registered = add("full row", "full_row", full_row) &&
-                        add("one shard of CP 4", "shard", shard{1});
+const bool registered =
+    add("full row", "full_row", full_row) && add("one shard of CP 4", "shard", shard{1});
 
 }  // namespace

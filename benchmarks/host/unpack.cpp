@@ -40,12 +40,16 @@ void copy_and_set(benchmark::State& state, offset_t threads) {
   const auto pieces = static_cast<std::size_t>(threads);
   const std::size_t rest = to.size() - real;
   for (auto _ : state) {
-#pragma omp parallel for if (pieces > 1)
-    for (std::size_t k = 0; k < pieces; ++k) {
+    const auto piece = [&](std::size_t k) {
       const std::size_t first = real * k / pieces;
       std::memcpy(to.data() + first, from.data() + first, real * (k + 1) / pieces - first);
       const std::size_t behind = rest * k / pieces;
       std::memset(to.data() + real + behind, 0, rest * (k + 1) / pieces - behind);
+    };
+    if (pieces == 1) {
+      piece(0);
+    } else {
+      bench::in_parallel(pieces, piece);
     }
     benchmark::ClobberMemory();
   }
@@ -64,7 +68,7 @@ bool add(const char* what, const char* name, Place at) {
              [](auto& s) { copy_and_set(s, 2); }, 1.2);
 }
 
-const bool registered = add("full row", "full_row", full_row) &&
-                        add("all shards of CP 4", "all_shards", all_shards);
+const bool registered =
+    add("full row", "full_row", full_row) && add("all shards of CP 4", "all_shards", all_shards);
 
 }  // namespace

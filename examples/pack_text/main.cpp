@@ -45,7 +45,7 @@ CLI::App& describe(CLI::App& app, options& o) {
   number("--total-multiple", o.total_multiple, "What the padded totals are multiples of", 1 << 30);
   number("--repeats", o.repeats, "Runs of each call, the fastest of which counts", 1000);
   number("--threads", o.threads,
-         "Host threads; OMP_WAIT_POLICY=passive helps them on a busy machine", 4096);
+         "Host threads", 4096);
   return app;
 }
 
