@@ -12,6 +12,7 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/interop/packed_seq_params.hpp"
 #include "seqpack/pack/adopt.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/counts.hpp"
 #include "seqpack/pack/layout.hpp"
 #include "seqpack/pack/layout_view.hpp"

@@ -123,6 +123,7 @@ BOOST_AUTO_TEST_CASE(attention_parameters_point_into_device_memory) {
   BOOST_TEST(read_device(params.cu_seqlens_kv_padded) == (std::vector{0, 8, 12}));
   BOOST_TEST(read_device(params.cu_seqlens_shard) == (std::vector{0, 4, 6}));
   BOOST_TEST(read_device(params.seq_idx) == (std::vector{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1}));
+  BOOST_TEST(params.has_padding);
   BOOST_TEST(params.max_seqlen_q == 8);
   BOOST_TEST(params.total_tokens == 12);
   BOOST_TEST(offsets.values()[2] == 12LL * 16384 * (1 << 20));

@@ -21,7 +21,8 @@ namespace seqpack {
 /// What a token's payload can be made of: any integer, bool, half, bfloat16, fp8, float, double, or
 /// a struct of them.
 template <class T>
-concept element = std::is_trivially_copyable_v<T> && std::is_object_v<T>;
+concept element = std::is_object_v<T> && std::is_trivially_copyable_v<T> &&
+                  (std::is_const_v<T> || std::is_trivially_copy_assignable_v<T>);
 
 /// Anything with the members of std::mdspan: std::mdspan, cuda::std::mdspan, the reference one.
 template <class M>
@@ -32,16 +33,24 @@ concept mdspan_like = requires(const M& m, typename M::element_type* p) {
   { m.data_handle() } -> std::convertible_to<typename M::element_type*>;
 };
 
-/// A range of addresses that a view may touch, in bytes.
+/// The addresses that a view may touch, in bytes: a range or, with a stride, a piece at the
+/// beginning of every stride in it.
 struct footprint {
   const char* first;
   const char* last;
+  offset_t stride = 0;
+  offset_t piece = 0;
 
-  /// Whether the two ranges share a byte. std::less gives a total order of unrelated pointers.
+  /// Whether the two may share a byte. Exact for dense ranges, and for pieces of the same stride,
+  /// so that two tensors may interleave in one buffer. std::less gives a total order of unrelated
+  /// pointers.
   bool overlaps(const footprint& other) const noexcept {
     const std::less<const char*> before;
-    return first != last && other.first != other.last && before(first, other.last) &&
-           before(other.first, last);
+    if (first == last || other.first == other.last) return false;
+    if (!before(first, other.last) || !before(other.first, last)) return false;
+    if (stride == 0 || stride != other.stride) return true;
+    const offset_t apart = ((other.first - first) % stride + stride) % stride;
+    return apart < piece || apart + other.piece > stride;
   }
 };
 
@@ -74,6 +83,13 @@ constexpr offset_t payload_of(const M& m, std::size_t first) {
 }
 
 }  // namespace view_checks
+
+/// The bytes of an array.
+template <class T>
+footprint bytes_of(const T* data, offset_t count) noexcept {
+  const auto* const first = reinterpret_cast<const char*>(data);
+  return {first, first + count * static_cast<offset_t>(sizeof(T))};
+}
 
 /// A column and the batch row that it is in.
 struct table_position {
@@ -142,8 +158,9 @@ row_view(const M&) -> row_view<typename M::element_type>;
 
 /// A batch that token (b, s) can be asked of. Models: batch_view, left_padded_view, ragged_view.
 /// A table has batch() rows; row b has columns(b) columns, lead(b) of them before its token 0. The
-/// columns of all rows, in order, are numbered from 0 to positions() - 1. address_bits() has a bit
-/// set that the address of some token, in bytes, may have set: its lowest one is the alignment.
+/// columns of all rows, in order, are numbered from 0 to positions() - 1. touched() is the memory
+/// of its tokens, bounds_touched() that of arrays which say where they are. address_bits() has a
+/// bit set that the address of some token, in bytes, may have set: its lowest one is the alignment.
 template <class V>
 concept token_table = std::is_trivially_copyable_v<V> && element<typename V::value_type> &&
                       requires(const V& v, offset_t n) {
@@ -225,8 +242,12 @@ class batch_view {
     const offset_t along = (width_ - 1) * token_stride_;
     const T* const first = data_ + min_of(across, 0) + min_of(along, 0);
     const T* const last = data_ + max_of(across, 0) + max_of(along, 0) + payload_;
-    return {reinterpret_cast<const char*>(first), reinterpret_cast<const char*>(last)};
+    const bool regular = token_stride_ > 0 && (batch_ == 1 || batch_stride_ % token_stride_ == 0);
+    constexpr auto size = static_cast<offset_t>(sizeof(T));
+    return {reinterpret_cast<const char*>(first), reinterpret_cast<const char*>(last),
+            regular ? token_stride_ * size : 0, payload_ * size};
   }
+  footprint bounds_touched() const noexcept { return {nullptr, nullptr}; }
   std::uint64_t address_bits() const noexcept {
     return view_checks::address_bits(data_) | view_checks::stride_bits<T>(token_stride_) |
            view_checks::stride_bits<T>(batch_ > 1 ? batch_stride_ : 0);
@@ -273,7 +294,9 @@ class left_padded_view {
   SEQPACK_HD constexpr T* at(offset_t b, offset_t column) const noexcept {
     return table_.at(b, column);
   }
+  constexpr const batch_view<T>& table() const noexcept { return table_; }
   footprint touched() const noexcept { return table_.touched(); }
+  footprint bounds_touched() const noexcept { return bytes_of(starts_, batch()); }
   std::uint64_t address_bits() const noexcept { return table_.address_bits(); }
 
  private:
@@ -324,6 +347,7 @@ class ragged_view {
     return values_.at(first_position(b) + column);
   }
   footprint touched() const noexcept { return values_.touched(); }
+  footprint bounds_touched() const noexcept { return bytes_of(offsets_, batch_ + 1); }
   std::uint64_t address_bits() const noexcept { return values_.address_bits(); }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/per_token.hpp"
@@ -37,8 +39,9 @@ struct packed_seq_params {
   offset_t max_seqlen_q = 0;
   offset_t max_seqlen_kv = 0;
   std::string_view qkv_format = "thd";
-  offset_t total_tokens = 0;                ///< T, whatever the context-parallel size is
-  std::span<const Index> seq_idx;           ///< [T], the sequence index of the full row
+  bool has_padding = false;        ///< whether the real and the padded bounds differ, or can
+  offset_t total_tokens = 0;       ///< T, whatever the context-parallel size is
+  std::span<const Index> seq_idx;  ///< [T], the sequence index of the full row
   std::span<const Index> cu_seqlens_shard;  ///< cu_seqlens_padded / CP, the bounds in every shard
 };
 
@@ -72,12 +75,16 @@ struct times {
   SEQPACK_HD constexpr offset_t operator()(offset_t bound) const { return bound * factor; }
 };
 
-template <class E, class From, class To, class Function>
-void transform_bounds(const E& where, std::span<const From> from, row_view<To> to, Function f) {
-  fields::require_equal(0, "bounds", to.rows, static_cast<offset_t>(from.size()),
+template <class From, class To>
+void require_bounds(std::span<const From> from, const row_view<To>& to) {
+  checks::require_equal(checks::alone, "bounds", to.rows, static_cast<offset_t>(from.size()),
                         "the entries of cu_seqlens");
-  fields::require_memory(0, "bounds", to.data, to.rows);
-  execute(where, bounds_operation<From, To, Function>{from.data(), to, f});
+  checks::require_memory(checks::alone, "bounds", to.data, to.rows);
+  checks::regions memory;
+  memory.read(bytes_of(from.data(), static_cast<offset_t>(from.size())), checks::alone,
+              "cu_seqlens");
+  memory.write(to.touched(), checks::alone, "bounds");
+  memory.require_apart();
 }
 
 }  // namespace attention
@@ -90,16 +97,22 @@ template <executor E, layout L, class Out>
   requires runs_on<E, L>
 void shard_bounds(const E& where, const L& layout, Out&& out) {
   const auto view = layout.view();
-  fields::require_range<token_functions::element_of<Out>>(0, "largest bound", view.shard_tokens());
-  attention::transform_bounds(where, view.cu_seqlens_padded(), row_view(out),
-                              attention::divided_by{view.cp.size()});
+  checks::require_range<token_functions::element_of<Out>>(checks::alone, "largest bound",
+                                                          view.shard_tokens());
+  const row_view to(out);
+  using To = typename std::remove_const_t<decltype(to)>::element_type;
+  const auto from = view.cu_seqlens_padded();
+  attention::require_bounds(from, to);
+  using operation = attention::bounds_operation<typename L::index_type, To, attention::divided_by>;
+  execute(where, operation{from.data(), to, {view.cp.size()}});
 }
 
 /// Writes bounds in elements instead of tokens, for attention libraries that want ragged offsets:
 /// bounds * heads * head_dim, in 64 bits.
 /// \param bounds cu_seqlens, cu_seqlens_padded or the bounds of a shard, where `where` runs
 /// \param out std::int64_t, as many entries as bounds
-/// \throws invalid_input for an array of the wrong size or sizes below 1.
+/// \throws invalid_input for an array of the wrong size, sizes below 1, and, where the bounds are
+/// on the host, offsets above 64 bits.
 template <executor E, layout_index Index, class Out>
 void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t heads,
                     offset_t head_dim, Out&& out) {
@@ -107,7 +120,18 @@ void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t head
                 "ragged offsets count elements and pass 2^31 early: they are std::int64_t");
   if (heads < 1) reject("heads", heads, "it must be at least 1");
   if (head_dim < 1) reject("head_dim", head_dim, "it must be at least 1");
-  attention::transform_bounds(where, bounds, row_view(out), attention::times{heads * head_dim});
+  const row_view<std::int64_t> to(out);
+  attention::require_bounds(bounds, to);
+  constexpr offset_t largest = std::numeric_limits<offset_t>::max();
+  offset_t last = 1;
+  if constexpr (host_executor<E>) last = bounds.empty() ? 1 : max_of(bounds.back(), 1);
+  if (head_dim > largest / heads || heads * head_dim > largest / last) {
+    reject("heads * head_dim", std::to_string(heads) + " * " + std::to_string(head_dim),
+           "the last offset, " + std::to_string(last) + " times that, must be at most " +
+               std::to_string(largest));
+  }
+  execute(where, attention::bounds_operation<Index, std::int64_t, attention::times>{
+                     bounds.data(), to, {heads * head_dim}});
 }
 
 /// Makes the attention parameters of a layout.
@@ -128,6 +152,16 @@ packed_seq_params<typename L::index_type> make_packed_seq_params(
     const E& where, const L& layout, std::span<typename L::index_type> seq_idx,
     std::span<typename L::index_type> shard_cu) {
   const auto view = layout.view();
+  checks::require_equal(checks::alone, "seq_idx", static_cast<offset_t>(seq_idx.size()), view.total,
+                        "the tokens of the layout");
+  checks::require_equal(checks::alone, "bounds", static_cast<offset_t>(shard_cu.size()),
+                        view.segments + 1, "the entries of cu_seqlens");
+  checks::require_memory(checks::alone, "bounds", shard_cu.data(), view.segments + 1);
+  checks::regions memory;
+  memory.read_layout(view);
+  memory.write(row_view(seq_idx).touched(), checks::alone, "seq_idx");
+  memory.write(row_view(shard_cu).touched(), checks::alone, "bounds");
+  memory.require_apart();
   per_token(where, layout, full_row, sequence_index(seq_idx));
   shard_bounds(where, layout, shard_cu);
   const auto padded = view.cu_seqlens_padded();
@@ -138,6 +172,7 @@ packed_seq_params<typename L::index_type> make_packed_seq_params(
           .cu_seqlens_kv_padded = padded,
           .max_seqlen_q = view.longest_padded,
           .max_seqlen_kv = view.longest_padded,
+          .has_padding = view.padded,
           .total_tokens = view.total,
           .seq_idx = seq_idx,
           .cu_seqlens_shard = shard_cu};

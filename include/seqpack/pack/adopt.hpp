@@ -45,7 +45,7 @@ std::vector<Index> checked_bounds(Bounds&& bounds, const char* name, layout_erro
     if (value < previous) throw_status({decreases, index, value, previous}, "");
     if (value > max_total<Index>) {
       throw_status({layout_error::above_range, index, value, max_total<Index>},
-                   entry_name(name, index));
+                   entry_name(name, index), std::to_string(entry));
     }
     result.push_back(static_cast<Index>(value));
     previous = value;
@@ -157,7 +157,14 @@ template <layout_index Index = std::int32_t, integer_range Bounds,
           context_parallel_policy C = no_context_parallel>
 packed_layout<no_padding, C, Index> from_cu_seqlens(Bounds&& cu, offset_t total, const C& cp = {},
                                                     const adopt_options& options = {}) {
-  return from_cu_seqlens<Index>(cu, cu, total, cp, options);
+  const auto bounds = adopted::checked_bounds<Index>(
+      cu, "cu_seqlens", layout_error::cu_first_not_zero, layout_error::cu_decreases);
+  if (bounds.back() != total) {
+    reject(entry_name("cu_seqlens", static_cast<offset_t>(bounds.size()) - 1),
+           static_cast<offset_t>(bounds.back()),
+           "the last entry must be " + std::to_string(total) + ", the tokens of the packed row");
+  }
+  return from_cu_seqlens<Index>(bounds, bounds, total, cp, options);
 }
 
 /// Adopts a row without padding from its position ids: a 0 starts a sequence, also after a 0.

@@ -37,7 +37,8 @@ enum class layout_error : std::int32_t {
   above_width,               ///< a length is above the width of a batch row
   above_range,               ///< a length does not fit the type of cu_seqlens
   not_divisible,             ///< the sharding does not divide a padded length
-  sum_above_range,           ///< the sum of the padded lengths, or the total, does not fit the type
+  sum_above_range,           ///< the sum of the padded lengths does not fit the type of cu_seqlens
+  total_above_range,         ///< the total does not fit it
   content_above_total,       ///< the padded lengths sum to more than the fixed total
   nobody_absorbs,            ///< there is a tail and no sequence to absorb it
   above_max_seqlen,          ///< a padded length is above the bound that the caller gave
@@ -65,23 +66,28 @@ struct layout_status {
   SEQPACK_HD constexpr bool ok() const noexcept { return error == layout_error::none; }
 };
 
-/// Throws the invalid_input that describes a status. `sequence` is what the entry's sequence is
-/// called. \pre !status.ok()
+/// /// Throws the invalid_input that describes a status. `sequence` is what the entry's sequence is
+/// called, `length` the text of its length, for one that an offset cannot hold. \pre !status.ok()
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_status(const layout_status& status,
-                                                                const std::string& sequence) {
+                                                                const std::string& sequence,
+                                                                const std::string& length = {}) {
   const std::string limit = std::to_string(status.limit);
   const std::string name =
       status.entry == layout_status::ghost ? std::string("the ghost sequence") : sequence;
+  const std::string value = std::to_string(status.value);
   const auto refuse = [&](const std::string& entry, const std::string& requirement) {
-    reject(entry, status.value, requirement);
+    reject(entry, value, requirement);
+  };
+  const auto refuse_length = [&](const std::string& requirement) {
+    reject(name, length.empty() ? value : length, requirement);
   };
   switch (status.error) {
-    case layout_error::negative_length: refuse(name, "a length must be at least 0"); break;
+    case layout_error::negative_length: refuse_length("a length must be at least 0"); break;
     case layout_error::above_width:
-      refuse(name, "a length must be at most " + limit + ", the width of a batch row");
+      refuse_length("a length must be at most " + limit + ", the width of a batch row");
       break;
     case layout_error::above_range:
-      refuse(name, "it must be at most " + limit + ", the range of the type of cu_seqlens");
+      refuse_length("it must be at most " + limit + ", the range of the type of cu_seqlens");
       break;
     case layout_error::not_divisible:
       refuse("padded length of " + name,
@@ -90,6 +96,9 @@ struct layout_status {
     case layout_error::sum_above_range:
       refuse("sum of the padded lengths",
              "it must be at most " + limit + ", the range of the type of cu_seqlens");
+      break;
+    case layout_error::total_above_range:
+      refuse("total", "it must be at most " + limit + ", the range of the type of cu_seqlens");
       break;
     case layout_error::content_above_total:
       refuse("content", "the padded lengths must sum to at most " + limit + ", the fixed total");
@@ -148,6 +157,9 @@ struct bounds_plan {
   layout_status status{};
 };
 
+/// Sums stay here where they would become larger, so that no input can make them wrap.
+inline constexpr offset_t saturated_sum = offset_t{1} << 61;
+
 /// The sums over the lengths that a plan needs.
 struct length_sums {
   offset_t sequences = 0;
@@ -176,8 +188,10 @@ struct bounds_rules {
 
   SEQPACK_HD constexpr layout_status check_length(offset_t slot, offset_t length) const noexcept {
     if (length < 0) return {layout_error::negative_length, slot, length, 0};
-    if (length > width) return {layout_error::above_width, slot, length, width};
-    if (length > limit) return {layout_error::above_range, slot, length, limit};
+    if (length > longest_allowed()) {
+      return limit <= width ? layout_status{layout_error::above_range, slot, length, limit}
+                            : layout_status{layout_error::above_width, slot, length, width};
+    }
     return {};
   }
 
@@ -206,7 +220,9 @@ struct bounds_rules {
                      .longest = sums.longest,
                      .longest_padded = padding.padded_length(sums.longest)};
     if (sums.content > limit || plan.total > limit) {
-      plan.status = {layout_error::sum_above_range, -1, max_of(sums.content, plan.total), limit};
+      plan.status = sums.content > limit
+                        ? layout_status{layout_error::sum_above_range, -1, sums.content, limit}
+                        : layout_status{layout_error::total_above_range, -1, plan.total, limit};
       plan.total = min_of(plan.total, limit);
       return plan;
     }
@@ -278,7 +294,9 @@ constexpr bounds_plan plan_bounds(const L& lengths, const P& padding, const C& c
 
   length_sums sums{.sequences = lengths.count()};
   const auto add_block = [&](offset_t first, offset_t end) {
-    for (offset_t k = first; k < end; ++k) sums.content += padding.padded_length(lengths[k]);
+    offset_t content = 0;
+    for (offset_t k = first; k < end; ++k) content += padding.padded_length(lengths[k]);
+    sums.content = min_of(sums.content + content, saturated_sum);
   };
   // Blocks that stay in the first cache, with loops that have no exit, so that compilers vectorise
   // them, and sums that cannot wrap between two checks.
@@ -289,20 +307,18 @@ constexpr bounds_plan plan_bounds(const L& lengths, const P& padding, const C& c
     if (found.any_negative || found.longest > longest_allowed || !each_divides) {
       for (offset_t k = first; k < end; ++k) {
         const layout_status status = rules.check(k, sums.sequences, lengths[k]);
-        if (!status.ok()) throw_status(status, lengths.name(k));
+        if (!status.ok()) throw_status(status, lengths.name(k), std::to_string(lengths.raw(k)));
       }
     }
     sums.longest = max_of(sums.longest, found.longest);
     if constexpr (P::has_total) {
       add_block(first, end);
-      if (sums.content > rules.limit) break;  // finish() says so
     }
   }
   if (sums.sequences > 0) sums.last = lengths[sums.sequences - 1];
   const offset_t longest_padded = padding.padded_length(sums.longest);
   if (!P::has_total && longest_padded > rules.limit / max_of(sums.sequences, 1)) {
-    for (offset_t first = 0; first < sums.sequences && sums.content <= rules.limit;
-         first += block) {
+    for (offset_t first = 0; first < sums.sequences; first += block) {
       add_block(first, min_of(first + block, sums.sequences));
     }
   }

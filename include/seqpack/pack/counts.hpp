@@ -10,6 +10,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
 
@@ -63,10 +64,16 @@ void real_tokens_per_sequence(const E& where, const L& layout, shard at, Out&& o
   const auto view = layout.view();
   view.require_place(at);
   const row_view counts(out);
-  fields::require_equal(0, "counts", counts.rows, view.sequences, "the sequences of the layout");
-  fields::require_memory(0, "counts", counts.data, counts.rows);
+  checks::require_equal(checks::alone, "counts", counts.rows, view.sequences,
+                        "the sequences of the layout");
+  checks::require_memory(checks::alone, "counts", counts.data, counts.rows);
   using T = typename std::remove_const_t<decltype(counts)>::element_type;
-  fields::require_range<T>(0, "largest count", min_of(view.longest, view.rows(at)));
+  checks::require_layout(view);
+  checks::regions memory;
+  memory.read_layout(view);
+  memory.write(counts.touched(), checks::alone, "counts");
+  memory.require_apart();
+  checks::require_range<T>(checks::alone, "largest count", min_of(view.longest, view.rows(at)));
   execute(where,
           counting::count_operation<std::remove_const_t<decltype(view)>, T>{view, at, counts});
 }

@@ -71,10 +71,8 @@ struct scan_state {
 };
 
 struct combine {
-  static constexpr offset_t saturated = offset_t{1} << 61;
-
   SEQPACK_HD scan_state operator()(const scan_state& a, const scan_state& b) const {
-    return {min_of(a.real + b.real, saturated), min_of(a.content + b.content, saturated),
+    return {min_of(a.real + b.real, saturated_sum), min_of(a.content + b.content, saturated_sum),
             max_of(a.longest, b.longest), max_of(a.longest_padded, b.longest_padded),
             min_of(a.first_bad, b.first_bad)};
   }
@@ -591,7 +589,7 @@ class capacity_layout
     require_policies_fit(padding, cp);
     building::require_sizes(bound.sequences, bound.width);
     if (padding.fixed_total() > max_total<Index>) {
-      throw_status({layout_error::sum_above_range, -1, padding.fixed_total(), max_total<Index>},
+      throw_status({layout_error::total_above_range, -1, padding.fixed_total(), max_total<Index>},
                    "");
     }
     const offset_t entries = bound.sequences + 1 + has_ghost<Padding>;

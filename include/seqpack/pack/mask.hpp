@@ -10,11 +10,17 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 
 namespace seqpack {
 
 namespace masks {
+
+struct row_extent {
+  offset_t start;
+  offset_t length;
+};
 
 template <class M, std::integral Length, std::integral Start>
 struct mask_operation {
@@ -28,7 +34,8 @@ struct mask_operation {
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }
-  SEQPACK_HD void operator()(offset_t b) const {
+  /// Where the real tokens of a row begin, and how many there are: -1 where they have gaps.
+  SEQPACK_HD row_extent extent_of(offset_t b) const {
     offset_t start = -1;
     offset_t end = 0;
     offset_t count = 0;
@@ -38,9 +45,13 @@ struct mask_operation {
       end = s + 1;
       ++count;
     }
-    const bool whole = start < 0 || end - start == count;
-    *starts.at(b) = static_cast<Start>(start < 0 ? 0 : start);
-    *lengths.at(b) = static_cast<Length>(whole ? count : -1);
+    if (start < 0) return {0, 0};
+    return {start, end - start == count ? count : -1};
+  }
+  SEQPACK_HD void operator()(offset_t b) const {
+    const row_extent row = extent_of(b);
+    *starts.at(b) = static_cast<Start>(row.start);
+    *lengths.at(b) = static_cast<Length>(row.length);
   }
 };
 
@@ -60,22 +71,33 @@ void lengths_from_mask(const E& where, const batch_view<M>& mask, Lengths&& leng
                        Starts&& starts) {
   const row_view length_row(lengths);
   const row_view start_row(starts);
-  fields::require_equal(0, "mask payload", mask.payload(), 1, "one entry per token");
-  fields::require_equal(0, "lengths", length_row.rows, mask.batch(), "the rows of the mask");
-  fields::require_equal(0, "starts", start_row.rows, mask.batch(), "the rows of the mask");
+  checks::require_equal(checks::alone, "mask payload", mask.payload(), 1, "one entry per token");
+  checks::require_equal(checks::alone, "lengths", length_row.rows, mask.batch(),
+                        "the rows of the mask");
+  checks::require_equal(checks::alone, "starts", start_row.rows, mask.batch(),
+                        "the rows of the mask");
   using Length = typename std::remove_const_t<decltype(length_row)>::element_type;
   using Start = typename std::remove_const_t<decltype(start_row)>::element_type;
   static_assert(std::signed_integral<Length>, "a row that is refused has length -1");
-  fields::require_range<Length>(0, "largest length", mask.width());
-  fields::require_range<Start>(0, "largest start", max_of(mask.width() - 1, 0));
-  execute(where, masks::mask_operation<M, Length, Start>{mask, length_row, start_row});
+  checks::require_range<Length>(checks::alone, "largest length", mask.width());
+  checks::require_range<Start>(checks::alone, "largest start", max_of(mask.width() - 1, 0));
+  checks::require_memory(checks::alone, "mask", mask.data(), mask.positions());
+  checks::require_memory(checks::alone, "lengths", length_row.data, length_row.rows);
+  checks::require_memory(checks::alone, "starts", start_row.data, start_row.rows);
+  checks::regions memory;
+  memory.read(mask.touched(), checks::alone, "mask");
+  memory.write(length_row.touched(), checks::alone, "lengths");
+  memory.write(start_row.touched(), checks::alone, "starts");
+  memory.require_apart();
+  const masks::mask_operation<M, Length, Start> operation{mask, length_row, start_row};
   if constexpr (host_executor<E>) {
     for (offset_t b = 0; b < mask.batch(); ++b) {
-      if (*length_row.at(b) < 0) {
+      if (operation.extent_of(b).length < 0) {
         reject("mask row " + std::to_string(b), "with gaps", "its real tokens must be contiguous");
       }
     }
   }
+  execute(where, operation);
 }
 
 }  // namespace seqpack

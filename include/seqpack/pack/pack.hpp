@@ -6,6 +6,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/transfer.hpp"
@@ -74,12 +75,19 @@ void require_field(std::size_t index, const View& view, Place at,
   static_assert(token_table<From>,
                 "the source of a packed field is a batch: a batch_view, "
                 "left_padded_view or ragged_view");
-  fields::require_equal(index, "target rows", f.to.rows, view.rows(at),
+  checks::require_equal(index, "target rows", f.to.rows, view.rows(at),
                         "the tokens of the layout in this place");
-  fields::require_equal(index, "target payload", f.to.payload, f.from.payload(),
+  checks::require_equal(index, "target payload", f.to.payload, f.from.payload(),
                         "the payload of its source");
-  fields::require_table<Executor>(index, "source", view, f.from, false);
-  fields::require_memory(index, "target", f.to.data, f.to.rows * f.to.payload);
+  checks::require_table<Executor>(index, "source", view, f.from, false);
+  checks::require_memory(index, "target", f.to.data, f.to.rows * f.to.payload);
+}
+
+template <class Field>
+void add_regions(checks::regions& memory, std::size_t index, const Field& f) {
+  memory.read(f.from.touched(), index, "source");
+  memory.read(f.from.bounds_touched(), index, "source bounds");
+  memory.write(f.to.touched(), index, "target");
 }
 
 template <class View, class Place, class From, class T, class Fill>
@@ -111,9 +119,14 @@ template <executor E, layout L, place Place, class... From, class... To, class..
 void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... fields) {
   const auto view = layout.view();
   view.require_place(at);
+  checks::require_layout(view);
   std::size_t index = 0;
   (packing::require_field<E>(index++, view, at, fields), ...);
-  fields::require_no_alias(fields...);
+  checks::regions memory;
+  memory.read_layout(view);
+  index = 0;
+  (packing::add_regions(memory, index++, fields), ...);
+  memory.require_apart();
   execute(where, fields::bulk_move(packing::make_move(view, at, fields)...));
 }
 

@@ -13,6 +13,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
 
@@ -39,7 +40,7 @@ template <class T>
 struct position_id {
   template <class Executor, class View>
   void require(std::size_t index, const View& view) const {
-    fields::require_range<T>(index, "largest position id", max_of(view.longest_padded - 1, 0));
+    checks::require_range<T>(index, "largest position id", max_of(view.longest_padded - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
@@ -51,7 +52,7 @@ template <class T>
 struct sequence_index {
   template <class Executor, class View>
   void require(std::size_t index, const View& view) const {
-    fields::require_range<T>(index, "largest sequence index", max_of(view.segments - 1, 0));
+    checks::require_range<T>(index, "largest sequence index", max_of(view.segments - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
@@ -77,17 +78,17 @@ struct label {
   template <class Executor, class View>
   void require(std::size_t index, const View& view) const {
     if (options.shift < 1) {
-      reject(fields::name_of(index, "label shift"), options.shift, "it must be at least 1");
+      reject(checks::name_of(index, "label shift"), options.shift, "it must be at least 1");
     }
     if constexpr (std::integral<T>) {
       if (!std::in_range<T>(options.ignore)) {
-        reject(fields::name_of(index, "ignored label"), options.ignore,
+        reject(checks::name_of(index, "ignored label"), options.ignore,
                "the label type holds " + std::to_string(std::numeric_limits<T>::min()) + " to " +
                    std::to_string(std::numeric_limits<T>::max()));
       }
     }
-    fields::require_equal(index, "tokens payload", tokens.payload(), 1, "one id per token");
-    fields::require_table<Executor>(index, "tokens", view, tokens, false);
+    checks::require_equal(index, "tokens payload", tokens.payload(), 1, "one id per token");
+    checks::require_table<Executor>(index, "tokens", view, tokens, false);
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
@@ -109,11 +110,14 @@ struct batch_position {
   template <class Executor, class View>
   void require(std::size_t index, const View& view) const {
     if (width < view.longest) {
-      reject(fields::name_of(index, "width"), width,
+      reject(checks::name_of(index, "width"), width,
              "it must be at least " + std::to_string(view.longest) +
                  ", the longest real length of the layout");
     }
-    fields::require_range<T>(index, "largest batch position", max_of(view.batch * width - 1, 0));
+    if constexpr (std::unsigned_integral<T>) {
+      reject(checks::name_of(index, "element type"), "unsigned", "it must hold -1, for padding");
+    }
+    checks::require_range<T>(index, "largest batch position", max_of(view.batch * width - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
@@ -126,7 +130,7 @@ template <class T>
 struct row_position {
   template <class Executor, class View>
   void require(std::size_t index, const View& view) const {
-    fields::require_range<T>(index, "largest row", max_of(view.total - 1, 0));
+    checks::require_range<T>(index, "largest row", max_of(view.total - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
@@ -190,20 +194,21 @@ struct token_operation {
 template <class E, class View, class Place, class T, class Function>
 void require_array(std::size_t index, const View& view, Place at,
                    const token_array<T, Function>& array) {
-  fields::require_equal(index, "rows", array.out.rows, view.rows(at),
+  checks::require_equal(index, "rows", array.out.rows, view.rows(at),
                         "the tokens of the layout in this place");
-  fields::require_equal(index, "payload", array.out.payload, 1, "one element per token");
-  fields::require_memory(index, "array", array.out.data, array.out.rows);
+  checks::require_equal(index, "payload", array.out.payload, 1, "one element per token");
+  checks::require_memory(index, "array", array.out.data, array.out.rows);
   array.function.template require<E>(index, view);
 }
 
 template <class T, class Function>
-footprint source_of(const token_array<T, Function>&) {
-  return {nullptr, nullptr};
-}
-template <class T, class Tokens>
-footprint source_of(const token_array<T, label<T, Tokens>>& array) {
-  return array.function.tokens.touched();
+void add_regions(checks::regions& memory, std::size_t index,
+                 const token_array<T, Function>& array) {
+  memory.write(array.out.touched(), index, "array");
+  if constexpr (requires { array.function.tokens; }) {
+    memory.read(array.function.tokens.touched(), index, "tokens");
+    memory.read(array.function.tokens.bounds_touched(), index, "tokens bounds");
+  }
 }
 
 }  // namespace token_functions
@@ -276,18 +281,16 @@ void per_token(const E& where, const L& layout, Place at,
                const token_array<T, Function>&... arrays) {
   const auto view = layout.view();
   view.require_place(at);
+  checks::require_layout(view);
   std::size_t index = 0;
   (token_functions::require_array<E>(index++, view, at, arrays), ...);
 
-  constexpr std::size_t count = sizeof...(T);
-  const footprint outs[count] = {arrays.out.touched()...};
-  const footprint sources[count] = {token_functions::source_of(arrays)...};
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t k = 0; k < count; ++k) {
-      fields::require_apart(i, outs[i], k, "tokens", sources[k]);
-      if (k > i) fields::require_apart(k, outs[k], i, "array", outs[i]);
-    }
-  }
+  checks::regions memory;
+  memory.read_layout(view);
+  index = 0;
+  (token_functions::add_regions(memory, index++, arrays), ...);
+  memory.require_apart();
+
   using view_type = std::remove_const_t<decltype(view)>;
   using operation = token_functions::token_operation<view_type, Place, token_array<T, Function>...>;
   execute(where, operation{view, at, {arrays...}, (offset_t{sizeof(T)} + ...)});

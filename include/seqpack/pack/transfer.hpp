@@ -135,14 +135,12 @@ SEQPACK_HD inline void fill(char* to, offset_t offset, const F& value) {
   constexpr int size = static_cast<int>(sizeof(T));
   if constexpr (Bytes % size == 0) {
     // Whole elements: they are put together in registers and leave as one store.
-    struct alignas(Bytes) whole {
-      T elements[Bytes / size];
-    };
-    whole unit;
-    const offset_t first = divide(offset, size);
-    for (int k = 0; k < Bytes / size; ++k) unit.elements[k] = fill_value<T>(value, first + k);
     block<Bytes> out;
-    memcpy(&out, &unit, Bytes);
+    const offset_t first = divide(offset, size);
+    for (int k = 0; k < Bytes / size; ++k) {
+      const T element = fill_value<T>(value, first + k);
+      memcpy(reinterpret_cast<char*>(&out) + k * size, &element, sizeof(T));
+    }
     *reinterpret_cast<block<Bytes>*>(to) = out;
   } else {
     // Elements wider than the unit, or of a size that does not divide it.

@@ -6,6 +6,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/transfer.hpp"
@@ -111,14 +112,21 @@ void require_field(std::size_t index, const View& view, Place at,
   static_assert(token_table<To>,
                 "the target of an unpacked field is a batch: a batch_view, "
                 "left_padded_view or ragged_view");
-  fields::require_equal(index, "source rows", f.from.rows, view.rows(at),
+  checks::require_equal(index, "source rows", f.from.rows, view.rows(at),
                         "the tokens of the layout in this place");
-  fields::require_equal(index, "target payload", f.to.payload(), f.from.payload,
+  checks::require_equal(index, "target payload", f.to.payload(), f.from.payload,
                         "the payload of its source");
   // A ragged target has no room for a fill: its rows are exactly the real tokens.
-  fields::require_table<Executor>(index, "target", view, f.to, is_ragged<To>);
-  fields::require_memory(index, "source", f.from.data, f.from.rows * f.from.payload);
-  fields::require_distinct_positions(index, f.to);
+  checks::require_table<Executor>(index, "target", view, f.to, is_ragged<To>);
+  checks::require_memory(index, "source", f.from.data, f.from.rows * f.from.payload);
+  checks::require_distinct_positions(index, f.to);
+}
+
+template <class Field>
+void add_regions(checks::regions& memory, std::size_t index, const Field& f) {
+  memory.read(f.from.touched(), index, "source");
+  memory.read(f.to.bounds_touched(), index, "target bounds");
+  memory.write(f.to.touched(), index, "target");
 }
 
 template <write Write, class View, class Place, class T, class To, class Fill>
@@ -131,9 +139,14 @@ template <write Write, class E, class L, class Place, class... Fields>
 void run(const E& where, const L& layout, Place at, const Fields&... fields) {
   const auto view = layout.view();
   view.require_place(at);
+  checks::require_layout(view);
   std::size_t index = 0;
   (require_field<E>(index++, view, at, fields), ...);
-  fields::require_no_alias(fields...);
+  checks::regions memory;
+  memory.read_layout(view);
+  index = 0;
+  (add_regions(memory, index++, fields), ...);
+  memory.require_apart();
   execute(where, fields::bulk_move(make_move<Write>(view, at, fields)...));
 }
 

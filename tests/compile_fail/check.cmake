@@ -1,0 +1,30 @@
+# Compiles one section of SOURCE and compares what the compiler says with what the section expects.
+# Several lines "// expect N: regex" are alternatives, since compilers differ in their words.
+execute_process(
+  COMMAND "${CMAKE_COMMAND}" -E env LC_ALL=C
+    "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDE}" "-DSEQPACK_FAIL=${SECTION}" "${SOURCE}"
+  RESULT_VARIABLE result
+  OUTPUT_VARIABLE output
+  ERROR_VARIABLE output)
+
+if(SECTION EQUAL 0)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "section 0 must compile:\n${output}")
+  endif()
+  return()
+endif()
+
+file(STRINGS "${SOURCE}" lines REGEX "^// expect ${SECTION}: .")
+if(NOT lines)
+  message(FATAL_ERROR "section ${SECTION} does not say what to expect")
+endif()
+if(result EQUAL 0)
+  message(FATAL_ERROR "section ${SECTION} compiles; expected was: ${lines}")
+endif()
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE "^// expect ${SECTION}: " "" expected "${line}")
+  if(output MATCHES "${expected}")
+    return()
+  endif()
+endforeach()
+message(FATAL_ERROR "section ${SECTION} fails, but not with: ${lines}\n${output}")

@@ -1,0 +1,28 @@
+/// \file
+/// What a refusal must say: the entry, its value and the limit.
+#pragma once
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "seqpack/core/error.hpp"
+
+namespace seqpack::testing {
+
+/// A predicate for BOOST_CHECK_EXCEPTION: the exact entry and value, a requirement that contains
+/// `limit`, and a what() that contains all three.
+inline auto refused(std::string entry, std::string value, std::string limit) {
+  return [=](const invalid_input& e) {
+    const std::string what = e.what();
+    BOOST_TEST(e.entry() == entry);
+    BOOST_TEST(e.value() == value);
+    BOOST_TEST(e.requirement().find(limit) != std::string::npos,
+               "\"" << e.requirement() << "\" does not name " << limit);
+    BOOST_TEST(what.find(entry) != std::string::npos, what);
+    BOOST_TEST(what.find(value) != std::string::npos, what);
+    BOOST_TEST(what.find(limit) != std::string::npos, what);
+    return true;
+  };
+}
+
+}  // namespace seqpack::testing

@@ -1,0 +1,131 @@
+// Executors: the concepts, the plain host, and executors of the user's own.
+#define BOOST_TEST_MODULE executor
+#include "seqpack/exec/executor.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "seqpack/pack/layout.hpp"
+#include "support/operations.hpp"
+
+namespace {
+
+using namespace seqpack;
+using namespace seqpack::testing;
+
+/// Notes what it is asked to do.
+struct noting {
+  std::vector<std::pair<offset_t, offset_t>>* calls;
+  offset_t count;
+
+  offset_t rows() const { return count; }
+  offset_t row_bytes() const { return 4; }
+  void process(offset_t first, offset_t last) const { calls->emplace_back(first, last); }
+  offset_t units() const { return count; }
+  void operator()(offset_t) const {}
+};
+
+/// Runs every operation backwards, three rows at a time, and counts.
+struct backwards {
+  int* runs;
+};
+
+/// Runs the device form of every operation on the host.
+struct unit_by_unit {};
+
+/// Claims to run elsewhere.
+struct elsewhere {};
+
+}  // namespace
+
+template <>
+struct seqpack::executor_traits<backwards> {
+  static constexpr bool on_device = false;
+  template <class Op>
+  static void run(const backwards& where, const Op& op) {
+    ++*where.runs;
+    for (offset_t last = op.rows(); last > 0; last -= 3) op.process(last < 3 ? 0 : last - 3, last);
+  }
+};
+
+template <>
+struct seqpack::executor_traits<unit_by_unit> {
+  static constexpr bool on_device = false;
+  template <class Op>
+  static void run(unit_by_unit, const Op& op) {
+    for (offset_t unit = op.units() - 1; unit >= 0; --unit) op(unit);
+  }
+};
+
+template <>
+struct seqpack::executor_traits<elsewhere> {
+  static constexpr bool on_device = true;
+  template <class Op>
+  static void run(elsewhere, const Op&) {}
+};
+
+namespace {
+
+static_assert(executor<host_t> && host_executor<host_t> && !device_executor<host_t>);
+static_assert(executor<const host_t&> && executor<backwards> && executor<unit_by_unit>);
+static_assert(device_executor<elsewhere> && !host_executor<elsewhere>);
+static_assert(!executor<int> && !executor<std::string> && !executor<noting>);
+static_assert(!host_executor<int> && !device_executor<int>);
+
+struct without_units {
+  offset_t rows() const { return 0; }
+  offset_t row_bytes() const { return 0; }
+  void process(offset_t, offset_t) const {}
+};
+struct counting_in_int : noting {
+  int rows() const { return 0; }
+};
+struct with_an_owner : noting {
+  std::string text;
+};
+static_assert(bulk_operation<noting>);
+static_assert(!bulk_operation<without_units>);
+static_assert(!bulk_operation<counting_in_int>);
+static_assert(!bulk_operation<with_an_owner>);  // it could not be copied to a device
+static_assert(!bulk_operation<int>);
+
+using host_layout = packed_layout<no_padding, no_context_parallel>;
+using bare_view = layout_view<no_padding, no_context_parallel>;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(host_runs_all_rows_at_once) {
+  std::vector<std::pair<offset_t, offset_t>> calls;
+  execute(host, noting{&calls, 5});
+  BOOST_TEST((calls == std::vector<std::pair<offset_t, offset_t>>{{0, 5}}));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_runs_without_rows) {
+  std::vector<std::pair<offset_t, offset_t>> calls;
+  execute(host, noting{&calls, 0});
+  BOOST_TEST(calls.empty());
+  int runs = 0;
+  execute(backwards{&runs}, noting{&calls, 0});
+  BOOST_TEST(runs == 0);
+}
+
+BOOST_AUTO_TEST_CASE(layouts_run_where_their_memory_is) {
+  BOOST_TEST((runs_on<host_t, host_layout>));
+  BOOST_TEST((!runs_on<elsewhere, host_layout>));
+  BOOST_TEST((runs_on<host_t, bare_view>));
+  BOOST_TEST((runs_on<elsewhere, bare_view>));  // a view is taken at the caller's word
+  BOOST_TEST((!runs_on<int, host_layout>));
+  BOOST_TEST((!runs_on<host_t, int>));
+}
+
+BOOST_AUTO_TEST_CASE(executors_of_ones_own) {
+  for (const offset_t batch : {0, 1, 13}) {
+    const operation_results expected = run_operations(host, batch, 3);
+    int runs = 0;
+    BOOST_TEST((run_operations(backwards{&runs}, batch, 3) == expected));
+    BOOST_TEST(runs > 0);
+    BOOST_TEST((run_operations(unit_by_unit{}, batch, 3) == expected));
+  }
+}

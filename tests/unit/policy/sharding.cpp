@@ -1,0 +1,256 @@
+#define BOOST_TEST_MODULE sharding
+#include "seqpack/policy/sharding.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "support/oracle.hpp"
+
+using namespace seqpack;
+
+namespace {
+
+/// A user's own sharding: the last rank owns the first chunk.
+struct reversed_contiguous {
+  static constexpr offset_t divisor(offset_t cp) { return cp; }
+  static constexpr shard_position to_shard(offset_t token, offset_t length, offset_t cp) {
+    const offset_t size = length / cp;
+    return {cp - 1 - token / size, token % size};
+  }
+  static constexpr offset_t to_token(shard_position p, offset_t length, offset_t cp) {
+    return (cp - 1 - p.rank) * (length / cp) + p.index;
+  }
+  static constexpr offset_t run(shard_position p, offset_t length, offset_t cp) {
+    return length / cp - p.index;
+  }
+};
+
+/// One with a number of its own: blocks of tokens are dealt out in turn.
+struct blocks {
+  offset_t size = 1;
+
+  constexpr offset_t divisor(offset_t cp) const { return cp * size; }
+  constexpr shard_position to_shard(offset_t token, offset_t, offset_t cp) const {
+    const offset_t block = token / size;
+    return {block % cp, block / cp * size + token % size};
+  }
+  constexpr offset_t to_token(shard_position p, offset_t, offset_t cp) const {
+    return (p.index / size * cp + p.rank) * size + p.index % size;
+  }
+  constexpr offset_t run(shard_position p, offset_t, offset_t) const {
+    return size - p.index % size;
+  }
+};
+
+struct without_run {
+  static constexpr offset_t divisor(offset_t cp) { return cp; }
+  static constexpr shard_position to_shard(offset_t, offset_t, offset_t) { return {}; }
+  static constexpr offset_t to_token(shard_position, offset_t, offset_t) { return 0; }
+};
+struct with_an_int_divisor : reversed_contiguous {
+  static constexpr int divisor(offset_t cp) { return static_cast<int>(cp); }
+};
+struct not_trivially_copyable : reversed_contiguous {
+  std::vector<int> table;
+};
+
+// Who satisfies the concepts, and who does not.
+static_assert(sharding<zigzag> && sharding<contiguous> && sharding<striped>);
+static_assert(sharding<reversed_contiguous> && sharding<blocks>);
+static_assert(!sharding<int> && !sharding<without_run> && !sharding<with_an_int_divisor>);
+static_assert(!sharding<not_trivially_copyable> && !sharding<context_parallel<2>>);
+static_assert(context_parallel_policy<no_context_parallel>);
+static_assert(context_parallel_policy<context_parallel<>>);
+static_assert(context_parallel_policy<context_parallel<4, reversed_contiguous>>);
+static_assert(context_parallel_policy<context_parallel<dynamic, blocks>>);
+static_assert(!context_parallel_policy<zigzag> && !context_parallel_policy<int>);
+
+// The deduced types are those that were meant, and a number does not become a policy by itself.
+static_assert(std::same_as<decltype(context_parallel{offset_t{4}}), context_parallel<>>);
+static_assert(
+    std::same_as<decltype(context_parallel{4, striped{}}), context_parallel<dynamic, striped>>);
+static_assert(context_parallel<4>::static_size == 4);
+static_assert(context_parallel<>::static_size == dynamic && context_parallel<>{}.size() == 1);
+static_assert(!std::is_convertible_v<offset_t, context_parallel<>>);
+
+/// A bijection between the tokens of one sequence and the shares of the ranks.
+template <context_parallel_policy C>
+void is_a_bijection(const C& c, offset_t length) {
+  const offset_t share = length / c.size();
+  std::vector<int> owned(static_cast<std::size_t>(length));
+  for (offset_t rank = 0; rank < c.size(); ++rank) {
+    for (offset_t index = 0; index < share; ++index) {
+      const offset_t token = c.to_token({rank, index}, length);
+      BOOST_TEST_REQUIRE((token >= 0 && token < length));
+      BOOST_TEST((c.to_shard(token, length) == shard_position{rank, index}));
+      ++owned[static_cast<std::size_t>(token)];
+    }
+  }
+  BOOST_TEST(std::ranges::count(owned, 1) == length);
+}
+
+/// run() says how many tokens follow each other both in the sequence and in the share: every one
+/// that it promises does. `longest`: the one behind them does not.
+template <context_parallel_policy C>
+void runs_are_right(const C& c, offset_t length, bool longest) {
+  const offset_t share = length / c.size();
+  for (offset_t rank = 0; rank < c.size(); ++rank) {
+    for (offset_t index = 0; index < share; ++index) {
+      const offset_t run = c.run({rank, index}, length);
+      const offset_t token = c.to_token({rank, index}, length);
+      const auto follows = [&](offset_t k) {
+        return index + k < share && c.to_token({rank, index + k}, length) == token + k;
+      };
+      BOOST_TEST(run >= 1);
+      for (offset_t k = 0; k < run; ++k) BOOST_TEST(follows(k));
+      if (longest) BOOST_TEST(!follows(run));
+    }
+  }
+}
+
+/// What the concept asks for in words, for lengths up to a few times the divisor.
+template <sharding S>
+void conforms(const S& how, bool longest_runs) {
+  for (offset_t cp = 2; cp <= 8; ++cp) {
+    const context_parallel<dynamic, S> c{cp, how};
+    BOOST_TEST(c.divisor() == how.divisor(cp));
+    BOOST_TEST(c.divisor() % cp == 0);
+    for (offset_t length = c.divisor(); length <= 5 * c.divisor(); length += c.divisor()) {
+      is_a_bijection(c, length);
+      runs_are_right(c, length, longest_runs);
+    }
+  }
+}
+
+/// The shares are those of the definitions.
+template <sharding S>
+void shares_are(oracle::kind kind) {
+  for (offset_t cp = 1; cp <= 8; ++cp) {
+    const context_parallel<dynamic, S> c{cp};
+    BOOST_TEST(c.divisor() == oracle::divisor(kind, cp));
+    for (offset_t length = 0; length <= 4 * c.divisor(); length += c.divisor()) {
+      for (offset_t rank = 0; rank < cp; ++rank) {
+        oracle::numbers share;
+        for (offset_t index = 0; index < length / cp; ++index) {
+          share.push_back(c.to_token({rank, index}, length));
+        }
+        BOOST_TEST(share == oracle::share(kind, cp, rank, length));
+      }
+    }
+  }
+}
+
+template <offset_t Size, sharding S>
+void static_agrees() {
+  const context_parallel<Size, S> fixed;
+  const context_parallel<dynamic, S> at_run_time{Size};
+  BOOST_TEST(fixed.size() == at_run_time.size());
+  BOOST_TEST(fixed.divisor() == at_run_time.divisor());
+  const offset_t length = 3 * fixed.divisor();
+  for (offset_t token = 0; token < length; ++token) {
+    const shard_position p = fixed.to_shard(token, length);
+    BOOST_TEST((p == at_run_time.to_shard(token, length)));
+    BOOST_TEST(fixed.to_token(p, length) == at_run_time.to_token(p, length));
+    BOOST_TEST(fixed.run(p, length) == at_run_time.run(p, length));
+  }
+}
+
+template <sharding S>
+void static_and_dynamic_agree() {
+  static_agrees<1, S>();
+  static_agrees<2, S>();
+  static_agrees<3, S>();
+  static_agrees<8, S>();
+}
+
+std::string refusal(auto f) {
+  try {
+    f();
+  } catch (const invalid_input& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+// Zigzag over 2 ranks and 8 tokens, in constant expressions.
+static_assert(zigzag::divisor(2) == 4);
+static_assert(zigzag::to_shard(0, 8, 2) == shard_position{0, 0});
+static_assert(zigzag::to_shard(3, 8, 2) == shard_position{1, 1});
+static_assert(zigzag::to_shard(5, 8, 2) == shard_position{1, 3});
+static_assert(zigzag::to_shard(6, 8, 2) == shard_position{0, 2});
+static_assert(zigzag::to_token({0, 3}, 8, 2) == 7);
+static_assert(zigzag::run({0, 0}, 8, 2) == 2 && zigzag::run({1, 1}, 8, 2) == 3);
+static_assert(contiguous::to_shard(5, 8, 2) == shard_position{1, 1});
+static_assert(striped::to_shard(5, 8, 2) == shard_position{1, 2});
+
+BOOST_AUTO_TEST_CASE(zigzag_conforms) {
+  conforms(zigzag{}, true);
+  shares_are<zigzag>(oracle::kind::zigzag);
+  static_and_dynamic_agree<zigzag>();
+}
+
+BOOST_AUTO_TEST_CASE(contiguous_conforms) {
+  conforms(contiguous{}, true);
+  shares_are<contiguous>(oracle::kind::contiguous);
+  static_and_dynamic_agree<contiguous>();
+}
+
+BOOST_AUTO_TEST_CASE(striped_conforms) {
+  conforms(striped{}, true);
+  shares_are<striped>(oracle::kind::striped);
+  static_and_dynamic_agree<striped>();
+}
+
+BOOST_AUTO_TEST_CASE(shardings_of_ones_own_conform) {
+  conforms(reversed_contiguous{}, true);
+  static_and_dynamic_agree<reversed_contiguous>();
+  conforms(blocks{1}, true);
+  conforms(blocks{3}, true);
+}
+
+BOOST_AUTO_TEST_CASE(a_static_size_takes_a_sharding_with_a_number) {
+  const context_parallel<2, blocks> c{blocks{4}};
+  BOOST_TEST(c.divisor() == 8);
+  BOOST_TEST((c.to_shard(5, 16) == shard_position{1, 1}));
+}
+
+BOOST_AUTO_TEST_CASE(one_rank_owns_everything_in_order) {
+  const auto whole = [](const auto& c) {
+    BOOST_TEST(c.divisor() == 1);
+    is_a_bijection(c, 7);
+    for (offset_t token = 0; token < 7; ++token) {
+      BOOST_TEST((c.to_shard(token, 7) == shard_position{0, token}));
+      BOOST_TEST(c.run({0, token}, 7) == 7 - token);
+    }
+  };
+  whole(no_context_parallel{});
+  whole(context_parallel{1, striped{}});
+  whole(context_parallel<1, reversed_contiguous>{});
+  whole(context_parallel{1, blocks{3}});
+}
+
+BOOST_AUTO_TEST_CASE(large_sequences) {
+  const offset_t length = offset_t{1} << 40;
+  const context_parallel<8> c;
+  const offset_t chunk = length / 16;
+  BOOST_TEST((c.to_shard(length - 1, length) == shard_position{0, 2 * chunk - 1}));
+  BOOST_TEST(c.to_token({7, chunk}, length) == 8 * chunk);
+  BOOST_TEST(c.run({7, 0}, length) == 2 * chunk);
+}
+
+BOOST_AUTO_TEST_CASE(sizes_and_ranks_out_of_range_are_refused) {
+  const std::string range = ": it must be from 1 to 281474976710656";
+  BOOST_TEST(refusal([] { context_parallel<>{0}; }) == "context_parallel size is 0" + range);
+  BOOST_TEST(refusal([] { context_parallel{-2, striped{}}; }) ==
+             "context_parallel size is -2" + range);
+  const std::string last = ": it must be from 0 to 3, the last context-parallel rank";
+  BOOST_TEST(refusal([] { require_rank(4, 4); }) == "rank is 4" + last);
+  BOOST_TEST(refusal([] { require_rank(-1, 4); }) == "rank is -1" + last);
+  BOOST_TEST(refusal([] { require_rank(3, 4); }) == "accepted");
+  BOOST_TEST(refusal([] { require_rank(0, 1); }) == "accepted");
+}
