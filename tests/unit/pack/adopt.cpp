@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(case_11_a_zero_after_a_zero_starts_a_sequence_too) {
 
 BOOST_AUTO_TEST_CASE(case_20_bounds_that_claim_more_tokens_than_there_are) {
   BOOST_TEST(refusal([] { from_cu_seqlens(bounds{0, 256, 512, 768}, 256); }) ==
-             "cu_seqlens_padded[3] is 768: the last entry must be 256, the tokens of the packed "
+             "cu_seqlens[3] is 768: the last entry must be 256, the tokens of the packed "
              "row");
 }
 

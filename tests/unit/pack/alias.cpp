@@ -21,6 +21,9 @@ using ids = std::vector<std::int64_t>;
 std::string target(int k) {
   return "field " + std::to_string(k) + "'s target";
 }
+std::string array(int k) {
+  return "field " + std::to_string(k) + "'s array";
+}
 std::string memory_of(int k, const char* what) {
   return "in the memory of field " + std::to_string(k) + "'s " + what;
 }
@@ -137,15 +140,15 @@ BOOST_FIXTURE_TEST_CASE(unpack_into_other_fields, fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(per_token_into_the_token_ids, fixture) {
-  per_token_refused(target(0), memory_of(0, "tokens"), labels(batch(0), row(3)));
-  per_token_refused(target(0), memory_of(1, "tokens"), position_ids(row(18)),
+  per_token_refused(array(0), memory_of(0, "tokens"), labels(batch(0), row(3)));
+  per_token_refused(array(0), memory_of(1, "tokens"), position_ids(row(18)),
                     labels(batch(16), row(32)));
 }
 
 BOOST_FIXTURE_TEST_CASE(per_token_into_another_array, fixture) {
-  per_token_refused(target(1), memory_of(0, "array"), position_ids(row(0)), sequence_index(row(3)));
+  per_token_refused(array(1), memory_of(0, "array"), position_ids(row(0)), sequence_index(row(3)));
   auto* const flags = reinterpret_cast<std::uint8_t*>(memory.data() + 4) - 1;
-  per_token_refused(target(1), memory_of(0, "array"), position_ids(row(0)),
+  per_token_refused(array(1), memory_of(0, "array"), position_ids(row(0)),
                     padding_mask(row_view(flags, 4)));
 }
 
