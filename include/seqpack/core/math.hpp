@@ -47,18 +47,26 @@ class fast_divisor {
   constexpr fast_divisor() = default;
   /// \pre value >= 1
   constexpr explicit fast_divisor(offset_t value) noexcept
-      : value_(value), reciprocal_(value == 1 ? 0 : ~std::uint64_t{0} / unsigned_of(value) + 1) {}
+      : value_(value),
+        reciprocal_(value == 1 ? 0 : ~std::uint64_t{0} / unsigned_of(value) + 1),
+        largest_(value == 1 || value >> 32 != 0 ? 0 : 0xFFFFFFFF),
+        power_of_two_(is_power_of_two(value)) {}
 
   SEQPACK_HD constexpr offset_t value() const noexcept { return value_; }
 
   /// x / value, x >= 0. Exact: the short way is taken where both numbers fit 32 bits.
   SEQPACK_HD constexpr offset_t divide(offset_t x) const noexcept {
-    if (value_ == 1) return x;
-    if (((unsigned_of(x) | unsigned_of(value_)) >> 32) != 0) {
+    if (unsigned_of(x) > largest_) {
       return static_cast<offset_t>(unsigned_of(x) / unsigned_of(value_));
     }
     return static_cast<offset_t>(
         static_cast<std::uint64_t>((static_cast<uint128>(x) * reciprocal_) >> 64));
+  }
+
+  /// The smallest multiple of the divisor that is at least x, x >= 0.
+  SEQPACK_HD constexpr offset_t round_up(offset_t x) const noexcept {
+    if (power_of_two_) return (x + value_ - 1) & -value_;
+    return divide(x + value_ - 1) * value_;
   }
 
  private:
@@ -68,6 +76,8 @@ class fast_divisor {
 
   offset_t value_ = 1;
   std::uint64_t reciprocal_ = 0;
+  std::uint64_t largest_ = 0;  // what the short way can divide
+  bool power_of_two_ = true;
 };
 
 /// The smallest multiple of `multiple` that is at least `value`; value >= 0, multiple >= 1.
@@ -77,9 +87,7 @@ SEQPACK_HD constexpr offset_t round_up(offset_t value, offset_t multiple) noexce
 }
 /// The same for a multiple that is used many times.
 SEQPACK_HD constexpr offset_t round_up(offset_t value, const fast_divisor& multiple) noexcept {
-  const offset_t m = multiple.value();
-  if (is_power_of_two(m)) return (value + m - 1) & -m;
-  return multiple.divide(value + m - 1) * m;
+  return multiple.round_up(value);
 }
 
 }  // namespace seqpack
