@@ -44,8 +44,7 @@ CLI::App& describe(CLI::App& app, options& o) {
   number("--longest", o.longest, "Bytes of a sequence; longer paragraphs are cut", 1 << 20);
   number("--total-multiple", o.total_multiple, "What the padded totals are multiples of", 1 << 30);
   number("--repeats", o.repeats, "Runs of each call, the fastest of which counts", 1000);
-  number("--threads", o.threads,
-         "Host threads", 4096);
+  number("--threads", o.threads, "Host threads", 4096);
   return app;
 }
 
