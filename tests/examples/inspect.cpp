@@ -275,7 +275,7 @@ const std::vector<bad_input> bad_inputs{
     {{"--lengths", "5", "--pad-total-to", "10", "--pad-total-multiple", "4"},
      {"fixed_total", "10", "multiple of 4"}},
     {{"--lengths", "5", "--pad-total-to", "1000000000000"},
-     {"sum of the padded lengths", "1000000000000", "2147483647"}},
+     {"total", "1000000000000", "2147483647"}},
     {{"--lengths", "", "--pad-total-to", "8"}, {"number of sequences", "0", "at least 1"}},
     {{"--lengths", "5", "--cp-size", "3"}, {"lengths[0]", "5", "multiple of 6"}},
     {{"--lengths", "5", "--width", "-1"}, {"width", "-1", "at least 0"}},

@@ -36,8 +36,8 @@ concept mdspan_like = requires(const M& m, typename M::element_type* p) {
 /// The addresses that a view may touch, in bytes: a range or, with a stride, a piece at the
 /// beginning of every stride in it.
 struct footprint {
-  const char* first;
-  const char* last;
+  const char* first = nullptr;
+  const char* last = nullptr;
   offset_t stride = 0;
   offset_t piece = 0;
 

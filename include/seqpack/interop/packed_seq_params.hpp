@@ -80,7 +80,7 @@ void require_bounds(std::span<const From> from, const row_view<To>& to) {
   checks::require_equal(checks::alone, "bounds", to.rows, static_cast<offset_t>(from.size()),
                         "the entries of cu_seqlens");
   checks::require_memory(checks::alone, "bounds", to.data, to.rows);
-  checks::regions memory;
+  checks::regions<1, 1> memory;
   memory.read(bytes_of(from.data(), static_cast<offset_t>(from.size())), checks::alone,
               "cu_seqlens");
   memory.write(to.touched(), checks::alone, "bounds");
@@ -90,9 +90,11 @@ void require_bounds(std::span<const From> from, const row_view<To>& to) {
 }  // namespace attention
 
 /// Writes the bounds of a shard, cu_seqlens_padded / CP: the same for every rank, as every rank
-/// owns the same number of tokens of a sequence. \param out as many entries as cu_seqlens_padded
-/// \throws invalid_input for an array of the wrong size. No allocation, no synchronisation, one
-/// launch.
+/// owns the same number of tokens of a sequence.
+/// \param out as many entries as cu_seqlens_padded
+/// \throws invalid_input for an array of the wrong size.
+///
+/// No allocation, no synchronisation, one launch.
 template <executor E, layout L, class Out>
   requires runs_on<E, L>
 void shard_bounds(const E& where, const L& layout, Out&& out) {
@@ -144,8 +146,9 @@ void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t head
 /// \param seq_idx [T] entries, written; the params point to it
 /// \param shard_cu as many entries as cu_seqlens_padded, written; the params point to it
 /// \returns spans of the layout's arrays and of the two outputs: both must outlive it
-/// \throws invalid_input for arrays of the wrong size. No allocation, no synchronisation, two
-/// launches.
+/// \throws invalid_input for arrays of the wrong size.
+///
+/// No allocation, no synchronisation, two launches.
 template <attention_bounds Bounds = attention_bounds::padded, executor E, layout L>
   requires runs_on<E, L>
 packed_seq_params<typename L::index_type> make_packed_seq_params(
@@ -157,7 +160,7 @@ packed_seq_params<typename L::index_type> make_packed_seq_params(
   checks::require_equal(checks::alone, "bounds", static_cast<offset_t>(shard_cu.size()),
                         view.segments + 1, "the entries of cu_seqlens");
   checks::require_memory(checks::alone, "bounds", shard_cu.data(), view.segments + 1);
-  checks::regions memory;
+  checks::regions<0, 2> memory;
   memory.read_layout(view);
   memory.write(row_view(seq_idx).touched(), checks::alone, "seq_idx");
   memory.write(row_view(shard_cu).touched(), checks::alone, "bounds");

@@ -97,7 +97,9 @@ void require_lengths(const std::vector<Index>& cu, const std::vector<Index>& cu_
 /// \returns the same layout type as make_layout's without padding; the bounds are copied
 /// \throws invalid_input unless both start at 0, do not decrease, have the same (and the expected)
 /// number of entries, every real length is within its padded one and the width, every padded length
-/// is a multiple of what the sharding divides by, and the last padded entry is T. O(B), allocates.
+/// is a multiple of what the sharding divides by, and the last padded entry is T.
+///
+/// O(B), allocates.
 template <layout_index Index = std::int32_t, integer_range Real, integer_range Padded,
           context_parallel_policy C = no_context_parallel>
 packed_layout<no_padding, C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padded, offset_t total,
@@ -171,7 +173,9 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(Bounds&& cu, offset_t total,
 ///
 /// \param position_ids any range of integers, T entries
 /// \throws invalid_input unless the first is 0 and every other one is 0 or counts on by 1; then as
-/// from_cu_seqlens. O(T), allocates.
+/// from_cu_seqlens.
+///
+/// O(T), allocates.
 template <layout_index Index = std::int32_t, integer_range Ids,
           context_parallel_policy C = no_context_parallel>
 packed_layout<no_padding, C, Index> from_position_ids(Ids&& position_ids, const C& cp = {},

@@ -256,6 +256,7 @@ concept slot_lengths = requires(const L& l, offset_t k) {
   { l.name(k) } -> std::same_as<std::string>;
 };
 
+/// What find_extremes finds.
 struct extremes {
   bool any_negative;
   offset_t longest;
@@ -282,9 +283,9 @@ constexpr extremes find_extremes(const L& lengths, offset_t first, offset_t end)
 /// Checks the lengths against the policies and computes the sizes. Writes nothing.
 ///
 /// Without a total in the policy nothing about the sums can be wrong as long as they fit, so then
-/// they are left to write_bounds, which makes them anyway, and one pass is saved. \throws
-/// invalid_input for a length below 0 or above the width, a padded length that the sharding does
-/// not divide, content above the fixed total, and sums above the index type.
+/// they are left to write_bounds, which makes them anyway, and one pass is saved.
+/// \throws invalid_input for a length below 0 or above the width, a padded length that the sharding
+/// does not divide, content above the fixed total, and sums above the index type.
 template <layout_index Index, slot_lengths L, padding_policy P, context_parallel_policy C>
 constexpr bounds_plan plan_bounds(const L& lengths, const P& padding, const C& cp, offset_t width) {
   require_policies_fit(padding, cp);

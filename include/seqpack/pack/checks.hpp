@@ -2,12 +2,11 @@
 /// What every operation checks before it writes anything.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <limits>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
@@ -62,9 +61,9 @@ inline void require_memory(std::size_t index, const char* what, const void* data
 
 /// Memory that a call reads or writes, and what errors call it.
 struct region {
-  footprint bytes;
-  std::size_t index;  ///< of the field, or `of_layout`
-  const char* what;
+  footprint bytes{};
+  std::size_t index = 0;  ///< of the field, or `of_layout`
+  const char* what = "";
 
   static constexpr std::size_t of_layout = ~std::size_t{0};
 
@@ -73,14 +72,15 @@ struct region {
   }
 };
 
-/// The regions of one call.
+/// The regions of one call: at most Reads beside the layout's, and Writes. Allocates nothing.
+template <std::size_t Reads, std::size_t Writes>
 class regions {
  public:
   void read(const footprint& bytes, std::size_t index, const char* what) {
-    read_.push_back({bytes, index, what});
+    read_[reads_++] = {bytes, index, what};
   }
   void write(const footprint& bytes, std::size_t index, const char* what) {
-    written_.push_back({bytes, index, what});
+    written_[writes_++] = {bytes, index, what};
   }
   template <class View>
   void read_layout(const View& view) {
@@ -94,8 +94,8 @@ class regions {
   }
   /// \throws invalid_input where something that is written shares memory with anything else.
   void require_apart() const {
-    for (std::size_t i = 0; i < written_.size(); ++i) {
-      for (const region& other : read_) require_apart(written_[i], other);
+    for (std::size_t i = 0; i < writes_; ++i) {
+      for (std::size_t k = 0; k < reads_; ++k) require_apart(written_[i], read_[k]);
       for (std::size_t k = 0; k < i; ++k) require_apart(written_[i], written_[k]);
     }
   }
@@ -107,8 +107,11 @@ class regions {
     }
   }
 
-  std::vector<region> read_;
-  std::vector<region> written_;
+  static constexpr std::size_t layout_arrays = 4;
+  std::array<region, Reads + layout_arrays> read_{};
+  std::array<region, Writes> written_{};
+  std::size_t reads_ = 0;
+  std::size_t writes_ = 0;
 };
 
 /// \throws invalid_input for a layout of tokens without arrays.

@@ -55,9 +55,10 @@ struct count_operation {
 }  // namespace counting
 
 /// Writes the real tokens of every slot in the shard of one rank: one entry per sequence and none
-/// for the ghost, which has no real token. \throws invalid_input for a rank out of range or an
-/// array of the wrong size. Allocates nothing, does not synchronise; one launch on a device. O(runs
-/// of the shard).
+/// for the ghost, which has no real token.
+/// \throws invalid_input for a rank out of range or an array of the wrong size.
+///
+/// Allocates nothing, does not synchronise; one launch on a device. O(runs of the shard).
 template <executor E, layout L, class Out>
   requires runs_on<E, L>
 void real_tokens_per_sequence(const E& where, const L& layout, shard at, Out&& out) {
@@ -69,7 +70,7 @@ void real_tokens_per_sequence(const E& where, const L& layout, shard at, Out&& o
   checks::require_memory(checks::alone, "counts", counts.data, counts.rows);
   using T = typename std::remove_const_t<decltype(counts)>::element_type;
   checks::require_layout(view);
-  checks::regions memory;
+  checks::regions<0, 1> memory;
   memory.read_layout(view);
   memory.write(counts.touched(), checks::alone, "counts");
   memory.require_apart();

@@ -465,8 +465,10 @@ inline void require_sizes(offset_t sequences, offset_t width) {
 /// \param lengths device memory: B integers, read in the order of the stream
 /// \param options the width; an order in device memory
 /// \throws invalid_input with the same texts as make_layout on the host, naming the first length
-/// that is wrong; cuda_error Two launches, one memset, one allocation, and one synchronisation: the
-/// sizes are read back. O(B).
+/// that is wrong; cuda_error.
+///
+/// Two launches, one memset, one allocation, and one synchronisation: the sizes are read back.
+/// O(B).
 template <layout_index Index = std::int32_t, class Memory, std::integral Length,
           padding_policy P = no_padding, context_parallel_policy C = no_context_parallel>
 device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
@@ -495,8 +497,8 @@ device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
 ///
 /// \tparam When checked: reads back, throws, and knows the exact sizes. deferred: never waits;
 /// refused bounds count as empty sequences and set the status, which check() reads; max_length() is
-/// the width and max_seqlen() the total. \throws invalid_input with the texts of the host;
-/// cuda_error.
+/// the width and max_seqlen() the total.
+/// \throws invalid_input with the texts of the host; cuda_error.
 ///
 /// Two launches, one memset, one allocation; one synchronisation if checked, none if deferred.
 /// O(B).
@@ -521,7 +523,8 @@ device_layout<no_padding, C, Index, Memory> from_cu_seqlens(const cuda_stream<Me
 
 /// Copies a host layout to the device. Nothing is launched and nothing is read back; the copies
 /// come from pageable memory, so CUDA may wait for the stream until they are staged, and the host
-/// layout may go away when the call has returned. \throws cuda_error.
+/// layout may go away when the call has returned.
+/// \throws cuda_error.
 ///
 /// One allocation, up to four host-to-device copies. O(B).
 template <class Memory, padding_policy P, context_parallel_policy C, layout_index Index>
@@ -579,8 +582,9 @@ class capacity_layout
   using view_type = layout_view<Padding, ContextParallel, Index>;
 
   /// Allocates everything; the layout is one of no sequences until it is built. One allocation,
-  /// three memsets, no synchronisation. \throws invalid_input for policies that do not fit, a total
-  /// that Index cannot hold, a negative capacity; cuda_error
+  /// three memsets, no synchronisation.
+  /// \throws invalid_input for policies that do not fit, a total that Index cannot hold, a negative
+  /// capacity; cuda_error
   capacity_layout(const cuda_stream<Memory>& where, const capacity& bound, const Padding& padding,
                   const ContextParallel& cp, bool ordered = false)
       : rules_{padding, cp, bound.width},

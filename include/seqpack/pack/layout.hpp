@@ -93,7 +93,9 @@ struct lengths_in_slot_order {
   }
 };
 
-/// \throws invalid_input for an entry outside [0, batch) or named twice. O(batch) memory.
+/// \throws invalid_input for an entry outside [0, batch) or named twice.
+///
+/// O(batch) memory.
 constexpr void require_order(std::span<const offset_t> order, offset_t batch) {
   std::vector<bool> taken(static_cast<std::size_t>(batch));
   for (std::size_t k = 0; k < order.size(); ++k) {
@@ -140,7 +142,9 @@ constexpr void require_room(const char* name, std::size_t size, offset_t needed)
 /// \param lengths real tokens per sequence, tokens; any random-access range of integers
 /// \param storage must outlive the view; its sizes are checked
 /// \returns a view of the storage
-/// \throws invalid_input as make_layout does, before anything is written. O(B), two passes.
+/// \throws invalid_input as make_layout does, before anything is written.
+///
+/// O(B), two passes.
 template <layout_index Index, std::ranges::random_access_range Lengths, padding_policy P,
           context_parallel_policy C>
   requires integer_range<Lengths> && std::ranges::sized_range<Lengths>
@@ -235,11 +239,13 @@ class packed_layout : public layout_access<packed_layout<Padding, ContextParalle
 ///
 /// \tparam Index the type of cu_seqlens, std::int32_t or std::int64_t
 /// \param lengths real tokens per sequence, any range of integers; B entries; copied first unless
-/// it has a size and random access \param padding, cp the policies; what is wrong and static does
-/// not compile \throws invalid_input, naming the entry, its value and the limit: a length below 0
-/// or above options.width; an `each` or a fixed total that is not a multiple of what the sharding
-/// divides by; a padded length that it does not divide; content above the fixed total; a tail that
-/// no sequence can absorb; sums above Index; an order that is not a selection of batch rows.
+/// it has a size and random access
+/// \param padding, cp the policies; what is wrong and static does not compile
+/// \throws invalid_input, naming the entry, its value and the limit: a length below 0 or above
+/// options.width; an `each` or a fixed total that is not a multiple of what the sharding divides
+/// by; a padded length that it does not divide; content above the fixed total; a tail that no
+/// sequence can absorb; sums above Index; an order that is not a selection of batch rows.
+///
 /// Allocates the arrays. O(B).
 template <layout_index Index = std::int32_t, integer_range Lengths, padding_policy P = no_padding,
           context_parallel_policy C = no_context_parallel>

@@ -62,10 +62,11 @@ struct mask_operation {
 /// left_padded_view.
 ///
 /// The real tokens of a row must be contiguous, wherever the padding is. On a host executor a row
-/// where they are not throws invalid_input after the arrays are written; on a device, where nothing
-/// can be thrown, its length is -1, which every layout refuses. \throws invalid_input for arrays of
-/// the wrong size, before anything is written. Allocates nothing, does not synchronise; one launch
-/// on a device. O(B * S).
+/// where they are not throws invalid_input before anything is written; on a device, where nothing
+/// can be thrown, its length is -1, which every layout refuses.
+/// \throws invalid_input for arrays of the wrong size, before anything is written.
+///
+/// Allocates nothing, does not synchronise; one launch on a device. O(B * S).
 template <executor E, class M, class Lengths, class Starts>
 void lengths_from_mask(const E& where, const batch_view<M>& mask, Lengths&& lengths,
                        Starts&& starts) {
@@ -84,7 +85,7 @@ void lengths_from_mask(const E& where, const batch_view<M>& mask, Lengths&& leng
   checks::require_memory(checks::alone, "mask", mask.data(), mask.positions());
   checks::require_memory(checks::alone, "lengths", length_row.data, length_row.rows);
   checks::require_memory(checks::alone, "starts", start_row.data, start_row.rows);
-  checks::regions memory;
+  checks::regions<1, 2> memory;
   memory.read(mask.touched(), checks::alone, "mask");
   memory.write(length_row.touched(), checks::alone, "lengths");
   memory.write(start_row.touched(), checks::alone, "starts");

@@ -83,8 +83,8 @@ void require_field(std::size_t index, const View& view, Place at,
   checks::require_memory(index, "target", f.to.data, f.to.rows * f.to.payload);
 }
 
-template <class Field>
-void add_regions(checks::regions& memory, std::size_t index, const Field& f) {
+template <class Regions, class Field>
+void add_regions(Regions& memory, std::size_t index, const Field& f) {
   memory.read(f.from.touched(), index, "source");
   memory.read(f.from.bounds_touched(), index, "source bounds");
   memory.write(f.to.touched(), index, "target");
@@ -106,14 +106,16 @@ auto make_move(const View& view, Place at, const field_t<From, row_view<T>, Fill
 /// else. Pack with fill 0 is the transpose of unpack with fill 0, so it is unpack's backward pass.
 ///
 /// \param where `host`, a multi-threaded host executor, a CUDA stream, or a Thrust execution
-/// policy; the layout's arrays and all tensors must live there \param at full_row: targets are [T,
-/// D]; shard{rank}: [T / CP, D]; all_shards: [CP, T / CP, D] \param fields sources [B, S, D] of any
-/// strides, targets as `at` says; element type, D and fill value may differ from field to field
+/// policy; the layout's arrays and all tensors must live there
+/// \param at full_row: targets are [T, D]; shard{rank}: [T / CP, D]; all_shards: [CP, T / CP, D]
+/// \param fields sources [B, S, D] of any strides, targets as `at` says; element type, D and fill
+/// value may differ from field to field
 /// \throws invalid_input before anything is written: a rank out of range, a target with the wrong
 /// number of rows, a payload that differs from the source's, a source with too few rows or columns,
-/// a null pointer, a target in the memory of a source or of another target. Allocates nothing. Does
-/// not synchronise; one kernel launch on a device. O(elements written), plus a search of O(log B)
-/// per unit of 16 bytes on a device.
+/// a null pointer, a target in the memory of a source or of another target.
+///
+/// Allocates nothing. Does not synchronise; one kernel launch on a device. O(elements written),
+/// plus a search of O(log B) per unit of 16 bytes on a device.
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
   requires runs_on<E, L> && (sizeof...(From) > 0)
 void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... fields) {
@@ -122,7 +124,7 @@ void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fil
   checks::require_layout(view);
   std::size_t index = 0;
   (packing::require_field<E>(index++, view, at, fields), ...);
-  checks::regions memory;
+  checks::regions<2 * sizeof...(From), sizeof...(From)> memory;
   memory.read_layout(view);
   index = 0;
   (packing::add_regions(memory, index++, fields), ...);

@@ -201,9 +201,8 @@ void require_array(std::size_t index, const View& view, Place at,
   array.function.template require<E>(index, view);
 }
 
-template <class T, class Function>
-void add_regions(checks::regions& memory, std::size_t index,
-                 const token_array<T, Function>& array) {
+template <class Regions, class T, class Function>
+void add_regions(Regions& memory, std::size_t index, const token_array<T, Function>& array) {
   memory.write(array.out.touched(), index, "array");
   if constexpr (requires { array.function.tokens; }) {
     memory.read(array.function.tokens.touched(), index, "tokens");
@@ -273,8 +272,9 @@ auto row_index(Out&& out) {
 /// token_array of one's own; every element of each is written
 /// \throws invalid_input before anything is written: a rank out of range, an array of the wrong
 /// size, a null pointer, an element type that cannot hold the values, a label shift below 1, an
-/// array in the memory of the token ids or of another array. Allocates nothing. Does not
-/// synchronise; one kernel launch on a device. O(tokens of the place).
+/// array in the memory of the token ids or of another array.
+///
+/// Allocates nothing. Does not synchronise; one kernel launch on a device. O(tokens of the place).
 template <executor E, layout L, place Place, class... T, class... Function>
   requires runs_on<E, L> && (sizeof...(T) > 0)
 void per_token(const E& where, const L& layout, Place at,
@@ -285,7 +285,7 @@ void per_token(const E& where, const L& layout, Place at,
   std::size_t index = 0;
   (token_functions::require_array<E>(index++, view, at, arrays), ...);
 
-  checks::regions memory;
+  checks::regions<2 * sizeof...(T), sizeof...(T)> memory;
   memory.read_layout(view);
   index = 0;
   (token_functions::add_regions(memory, index++, arrays), ...);

@@ -122,8 +122,8 @@ void require_field(std::size_t index, const View& view, Place at,
   checks::require_distinct_positions(index, f.to);
 }
 
-template <class Field>
-void add_regions(checks::regions& memory, std::size_t index, const Field& f) {
+template <class Regions, class Field>
+void add_regions(Regions& memory, std::size_t index, const Field& f) {
   memory.read(f.from.touched(), index, "source");
   memory.read(f.to.bounds_touched(), index, "target bounds");
   memory.write(f.to.touched(), index, "target");
@@ -142,7 +142,7 @@ void run(const E& where, const L& layout, Place at, const Fields&... fields) {
   checks::require_layout(view);
   std::size_t index = 0;
   (require_field<E>(index++, view, at, fields), ...);
-  checks::regions memory;
+  checks::regions<2 * sizeof...(Fields), sizeof...(Fields)> memory;
   memory.read_layout(view);
   index = 0;
   (add_regions(memory, index++, fields), ...);
@@ -165,8 +165,9 @@ void run(const E& where, const L& layout, Place at, const Fields&... fields) {
 /// \throws invalid_input before anything is written: a rank out of range, a source with the wrong
 /// number of rows, a payload that differs, a target with the wrong number of rows or too few
 /// columns for the longest sequence (never truncated), positions that overlap, a null pointer, a
-/// target in the memory of a source or of another target. Allocates nothing. Does not synchronise;
-/// one kernel launch on a device. O(elements written).
+/// target in the memory of a source or of another target.
+///
+/// Allocates nothing. Does not synchronise; one kernel launch on a device. O(elements written).
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
   requires runs_on<E, L> && (sizeof...(From) > 0)
 void unpack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... fields) {
