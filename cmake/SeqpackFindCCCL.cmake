@@ -1,6 +1,6 @@
 # Finds CCCL (Thrust, CUB, libcu++): from the CUDA toolkit, else from anywhere find_package looks, else
 # a pinned release. Defines CCCL::CCCL.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)
 
 find_package(CUDAToolkit QUIET)
 find_package(CCCL CONFIG QUIET

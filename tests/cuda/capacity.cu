@@ -94,6 +94,29 @@ BOOST_AUTO_TEST_CASE(shapes_and_bounds_are_those_of_the_capacity) {
   BOOST_TEST(ghost.cu_seqlens().size() == sequences + 2);
 }
 
+BOOST_AUTO_TEST_CASE(before_the_first_build_it_is_a_layout_of_no_sequences) {
+  const testing::test_stream stream;
+  const auto layout = make_capacity<ghost_tail>(stream);
+  BOOST_TEST(refusal(layout, stream) == "");
+  const device_array<int> batch(std::vector<int>(sequences * width, 5));
+  const device_array<int> row(total);
+  pack(stream.executor(), layout, all_shards,
+       field(batch_view<const int>(batch.data(), sequences, width),
+             row_view<int>(row.data(), total)));
+  stream.wait();
+  BOOST_TEST(row.values() == std::vector<int>(total, 0));
+}
+
+BOOST_AUTO_TEST_CASE(null_inputs_are_refused) {
+  const testing::test_stream stream;
+  auto layout = make_capacity<absorb_tail>(stream);
+  const device_array<int> some(std::vector<int>(sequences, 1));
+  const int* const null = nullptr;
+  BOOST_CHECK_THROW(layout.build(stream, null, some.data()), invalid_input);
+  BOOST_CHECK_THROW(layout.build(stream, some.data(), null), invalid_input);
+  BOOST_CHECK_THROW(layout.build(stream, some.data(), some.data(), some.data()), invalid_input);
+}
+
 BOOST_AUTO_TEST_CASE(every_build_gives_the_eager_arrays_and_spares) {
   const testing::test_stream stream;
   auto absorb = make_capacity<absorb_tail>(stream);
@@ -167,14 +190,25 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_sets_the_status_and_stays_inside) {
     check_safe(absorb);
     check_safe(ghost);
 
-    // Packing with the refused layout must not touch anything outside either.
+    // Nothing that runs over a refused layout may touch anything outside either.
     const device_array<int> batch(std::vector<int>(sequences * width, 5));
-    const device_array<int> row(total);
-    pack(stream.executor(), absorb, full_row,
-         field(batch_view<const int>(batch.data(), sequences, width),
-               row_view<int>(row.data(), total)));
-    stream.wait();
-    BOOST_TEST(row.guards_intact());
+    const auto use = [&](const auto& layout) {
+      const device_array<int> row(total), shard_row(total / 2), back(sequences * width);
+      const batch_view<const int> tokens(batch.data(), sequences, width);
+      pack(stream.executor(), layout, full_row, field(tokens, row_view<int>(row.data(), total)));
+      pack(stream.executor(), layout, shard{1},
+           field(tokens, row_view<int>(shard_row.data(), total / 2)));
+      pack(stream.executor(), layout, all_shards, field(tokens, row_view<int>(row.data(), total)));
+      unpack(stream.executor(), layout, all_shards,
+             field(row_view<const int>(row.data(), total),
+                   batch_view<int>(back.data(), sequences, width)));
+      stream.wait();
+      BOOST_TEST((row.guards_intact() && shard_row.guards_intact() && back.guards_intact()));
+      for (const int token : row.values()) BOOST_TEST((token == 0 || token == 5));
+      for (const int token : back.values()) BOOST_TEST((token == 0 || token == 5));
+    };
+    use(absorb);
+    use(ghost);
   }
 }
 

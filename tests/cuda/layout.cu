@@ -10,6 +10,7 @@
 #include "support/oracle.hpp"
 
 using namespace seqpack;
+using testing::captured_call;
 using testing::device_array;
 using testing::needs_device;
 using testing::read_device;
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(wrong_bounds_are_refused_with_the_texts_of_the_host) {
            {{0, 3}, {0, 4}, 8, 9},
            {{0, 5}, {0, 4}, 4, 9},
            {{0, 4}, {0, 4}, 4, 3},
-           {{0, 3}, {0, 3}, 3, 9},
+           {{0, 3, 4}, {0, 6, 8}, 8, 9},
        }) {
     const device_array<int> cu(w.cu);
     const device_array<int> padded(w.padded);
@@ -262,7 +263,70 @@ BOOST_AUTO_TEST_CASE(wrong_bounds_are_refused_with_the_texts_of_the_host) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_host_layout_travels_without_a_wait) {
+BOOST_AUTO_TEST_CASE(deferred_bounds_never_wait_and_are_used_safely) {
+  const testing::test_stream stream;
+  const device_array<int> cu(std::vector<int>{0, 3, 8, 9});
+  // Good; then bounds that decrease, that end short of the total, and behind it.
+  for (const std::vector<int>& bounds :
+       {std::vector<int>{0, 4, 16, 20}, {0, 4, 2, 20}, {0, 4, 8, 12}, {0, 4, 16, 40}}) {
+    const device_array<int> padded(bounds);
+    const device_array<int> batch(std::vector<int>(3 * 8, 7));
+    const device_array<int> row(20), shard_row(10), back(3 * 8);
+    const captured_call call(stream, [&] {
+      const auto layout = from_cu_seqlens<std::int32_t, validation::deferred>(
+          stream.executor(), std::span<const int>(cu.data(), 4),
+          std::span<const int>(padded.data(), 4), 20, context_parallel{2}, 8);
+      const batch_view<const int> tokens(batch.data(), 3, 8);
+      pack(stream.executor(), layout, all_shards, field(tokens, row_view<int>(row.data(), 20)));
+      pack(stream.executor(), layout, shard{1}, field(tokens, row_view<int>(shard_row.data(), 10)));
+      unpack(stream.executor(), layout, all_shards,
+             field(row_view<const int>(row.data(), 20), batch_view<int>(back.data(), 3, 8)));
+    });
+    BOOST_TEST(call.launches == 5);
+    BOOST_TEST(call.memsets == 1);
+    call.replay(stream);
+    stream.wait();
+    BOOST_TEST((row.guards_intact() && shard_row.guards_intact() && back.guards_intact()));
+    for (const int token : row.values()) BOOST_TEST((token == 0 || token == 7));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(totals_that_cannot_be_are_refused_before_anything_is_enqueued) {
+  const testing::test_stream stream;
+  const device_array<int> cu(std::vector<int>{0, 3});
+  const std::span<const int> span(cu.data(), 2);
+  const auto adopt = [&](offset_t total) {
+    return refusal([&] {
+      from_cu_seqlens<std::int32_t, validation::deferred>(stream.executor(), span, span, total,
+                                                          context_parallel{2});
+    });
+  };
+  BOOST_TEST(adopt(-4) == "total is -4: it must be from 0 to 2147483647");
+  BOOST_TEST(adopt(4294967296) == "total is 4294967296: it must be from 0 to 2147483647");
+  BOOST_TEST(adopt(6) == "total is 6: it must be a multiple of 4, what the sharding divides by");
+}
+
+BOOST_AUTO_TEST_CASE(an_order_of_no_slots_packs_nothing) {
+  const testing::test_stream stream;
+  const std::vector<offset_t> none;
+  const auto on_host =
+      make_layout(std::vector{5, 3}, no_padding{}, no_context_parallel{}, {.order = none});
+  const auto check = [&](const auto& layout) {
+    BOOST_TEST(layout.total_tokens() == 0);
+    const device_array<int> back(2 * 5);
+    unpack(stream.executor(), layout, full_row,
+           field(row_view<const int>(nullptr, 0), batch_view<int>(back.data(), 2, 5), -3));
+    stream.wait();
+    BOOST_TEST(back.values() == std::vector<int>(10, -3));
+  };
+  check(to_device(stream.executor(), on_host));
+  const device_array<int> lengths(std::vector<int>{5, 3});
+  check(make_layout(stream.executor(), std::span<const int>(lengths.data(), 2),
+                    padding{each_multiple_of<>{1}}, no_context_parallel{},
+                    {.order = std::span<const int>()}));
+}
+
+BOOST_AUTO_TEST_CASE(a_host_layout_travels_as_it_is) {
   const testing::test_stream stream;
   const std::vector<offset_t> order{2, 0};
   const auto on_host = make_layout(std::vector{5, 3, 8}, padding{each_multiple_of<4>{}},

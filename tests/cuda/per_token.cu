@@ -134,8 +134,13 @@ BOOST_AUTO_TEST_CASE(masks_become_lengths_and_starts) {
   const device_array<unsigned char> mask(
       std::vector<unsigned char>{0, 0, 1, 1, /**/ 1, 1, 1, 0, /**/ 0, 0, 0, 0, /**/ 1, 0, 1, 0});
   const device_array<int> found(4), starts(4);
-  lengths_from_mask(stream.executor(), batch_view<const unsigned char>(mask.data(), 4, 4),
-                    row_view(found.data(), 4), row_view(starts.data(), 4));
+  const captured_call call(stream, [&] {
+    lengths_from_mask(stream.executor(), batch_view<const unsigned char>(mask.data(), 4, 4),
+                      row_view(found.data(), 4), row_view(starts.data(), 4));
+  });
+  BOOST_TEST(call.launches == 1);
+  BOOST_TEST(call.memsets + call.others == 0);
+  call.replay(stream);
   stream.wait();
   BOOST_TEST(found.values() == (std::vector{2, 3, 0, -1}), boost::test_tools::per_element());
   const auto columns = starts.values();

@@ -53,9 +53,10 @@ T make_element(offset_t n) {
 template <class... T>
 using element_list = std::tuple<std::type_identity<T>...>;
 
-using all_elements = element_list<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t,
-                                  std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, bool,
-                                  float, double, _Float16, bfloat16_like, fp8_like, triple, record>;
+using all_elements =
+    element_list<char, wchar_t, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t,
+                 std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, bool, float, double,
+                 _Float16, bfloat16_like, fp8_like, triple, record>;
 
 /// One of every size, 1 to 24 bytes.
 using element_sizes = element_list<fp8_like, bfloat16_like, float, double, triple, record>;

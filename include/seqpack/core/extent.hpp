@@ -11,8 +11,7 @@
 namespace seqpack {
 
 /// A number from 1 to max_tokens, known at compile time (`extent<16>`, an empty type) or at run
-/// time
-/// (`extent<>{16}`), as one extent of std::extents. Both give the same results everywhere.
+/// time (`extent<>{16}`), as one extent of std::extents. Both give the same results everywhere.
 template <offset_t Value = dynamic>
 class extent {
   static_assert(Value >= 1 && Value <= max_tokens, "a policy's number must be from 1 to 2^48");

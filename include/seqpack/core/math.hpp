@@ -2,9 +2,25 @@
 /// Integer arithmetic on token counts, callable on the device.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
 #include "seqpack/core/config.hpp"
 
 namespace seqpack {
+
+/// Whether an integer type holds a number; std::in_range is not for character types.
+template <std::integral T>
+constexpr bool holds(offset_t value) noexcept {
+  if constexpr (std::is_unsigned_v<T> && sizeof(T) >= sizeof(offset_t)) {
+    return value >= 0;
+  } else {
+    return value >= static_cast<offset_t>(std::numeric_limits<T>::min()) &&
+           value <= static_cast<offset_t>(std::numeric_limits<T>::max());
+  }
+}
 
 /// The smaller number: std::min is not for device code.
 SEQPACK_HD constexpr offset_t min_of(offset_t a, offset_t b) noexcept {

@@ -138,9 +138,8 @@ void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t head
 
 /// Makes the attention parameters of a layout.
 ///
-///     auto params = make_packed_seq_params<attention_bounds::real_and_padded>(host, layout,
-///     seq_idx,
-///                                                                             bounds);
+///     auto params = make_packed_seq_params<attention_bounds::real_and_padded>(
+///         host, layout, seq_idx, bounds);
 ///
 /// \tparam Bounds which bounds the cu_seqlens_q and cu_seqlens_kv fields hold
 /// \param seq_idx [T] entries, written; the params point to it

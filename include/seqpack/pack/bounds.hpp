@@ -66,8 +66,9 @@ struct layout_status {
   SEQPACK_HD constexpr bool ok() const noexcept { return error == layout_error::none; }
 };
 
-/// /// Throws the invalid_input that describes a status. `sequence` is what the entry's sequence is
-/// called, `length` the text of its length, for one that an offset cannot hold. \pre !status.ok()
+/// Throws the invalid_input that describes a status. `sequence` is what the entry's sequence is
+/// called, `length` the text of its length, for one that an offset cannot hold.
+/// \pre !status.ok()
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_status(const layout_status& status,
                                                                 const std::string& sequence,
                                                                 const std::string& length = {}) {

@@ -36,7 +36,7 @@ void require_range(std::size_t index, const char* what, offset_t largest) {
              "the element type of the array counts to at most 2^" + std::to_string(bits));
     }
   } else if constexpr (std::integral<T>) {
-    if (std::cmp_greater(largest, std::numeric_limits<T>::max())) {
+    if (!holds<T>(largest)) {
       reject(name_of(index, what), largest,
              "the element type of the array holds at most " +
                  std::to_string(std::numeric_limits<T>::max()));
@@ -94,8 +94,8 @@ class regions {
   }
   /// \throws invalid_input where something that is written shares memory with anything else.
   void require_apart() const {
-    for (std::size_t i = 0; i < writes_; ++i) {
-      for (std::size_t k = 0; k < reads_; ++k) require_apart(written_[i], read_[k]);
+    for (std::size_t i = 0; i < Writes; ++i) {
+      for (const region& other : read_) require_apart(written_[i], other);
       for (std::size_t k = 0; k < i; ++k) require_apart(written_[i], written_[k]);
     }
   }
@@ -122,10 +122,8 @@ void require_layout(const View& view) {
   }
 }
 
-[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_row(const std::string& row, offset_t lead,
-                                                              offset_t room, offset_t length,
-                                                              bool exact) {
-  if (lead < 0) reject(row + " start column", lead, "it must be at least 0");
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_row(const std::string& row, offset_t room,
+                                                              offset_t length, bool exact) {
   reject(row + " size", room,
          std::string(exact ? "it must be " : "it must be at least ") + std::to_string(length) +
              ", the real length of the sequence");
@@ -139,20 +137,22 @@ void require_rows(std::size_t index, const char* what, const View& view, const T
     const offset_t slot = view.slot(b);
     const offset_t length = slot < 0 ? 0 : view.length(slot);
     const offset_t lead = table.lead(b);
-    const offset_t room = table.columns(b) - lead;
-    const auto row = [&] { return name_of(index, what) + " row " + std::to_string(b); };
-    if (lead < 0 || room < length || (exact && room != length)) {
-      refuse_row(row(), lead, room, length, exact);
-    }
     const offset_t first = table.first_position(b);
+    const auto row = [&] { return name_of(index, what) + " row " + std::to_string(b); };
     if (first < 0) reject(row() + " begin", first, "it must be at least 0");
+    if (lead < 0) reject(row() + " start column", lead, "it must be at least 0");
+    const offset_t room = table.columns(b) - lead;
+    if (room < length || (exact && room != length)) refuse_row(row(), room, length, exact);
     if (first + table.columns(b) > table.positions()) {
       reject(
           row() + " end", first + table.columns(b),
           "it must be at most " + std::to_string(table.positions()) + ", the rows of the values");
     }
   }
-  if (!exact || table.batch() == 0) return;
+  if (!exact) return;
+  if (table.batch() == 0) {
+    return require_equal(index, "target values", table.positions(), 0, "as there are no sequences");
+  }
   require_equal(index, "target row 0 begin", table.first_position(0), 0,
                 "as every value of a target is written");
   require_equal(index, "target values", table.positions(), table.first_position(table.batch()),

@@ -55,9 +55,8 @@ constexpr auto as_view(X&& x) {
 /// rows are a row_view or an mdspan or, with one element per token, any contiguous range.
 ///
 /// \param fill the pad value of pack, the fill value of unpack: a constant (default T{}) or a
-/// function /// of the column. On a device a function must be SEQPACK_HD.
+/// function of the column. On a device a function must be SEQPACK_HD.
 /// \throws invalid_input for an integer fill that an integer element type cannot hold.
-///
 ///
 ///     field(ids, packed_ids)
 ///     field(hidden, packed_hidden, 0.5f)
@@ -78,10 +77,10 @@ constexpr auto field(From&& from, To&& to, Fill fill) {
   if constexpr (std::invocable<const Fill&, offset_t>) {
     return field_t<source_type, target_type, Fill>{source, target, fill};
   } else {
-    if constexpr (std::integral<T> && std::integral<Fill> && !std::same_as<T, bool> &&
-                  !std::same_as<Fill, bool>) {
-      if (std::cmp_less(fill, std::numeric_limits<T>::min()) ||
-          std::cmp_greater(fill, std::numeric_limits<T>::max())) {
+    if constexpr (std::integral<T> && std::integral<Fill> && !std::same_as<T, Fill>) {
+      const bool huge = std::is_unsigned_v<Fill> && static_cast<offset_t>(fill) < 0;
+      if (huge ? sizeof(T) < sizeof(Fill) || std::is_signed_v<T>
+               : !holds<T>(static_cast<offset_t>(fill))) {
         reject("fill", std::to_string(fill),
                "the element type holds " + std::to_string(std::numeric_limits<T>::min()) + " to " +
                    std::to_string(std::numeric_limits<T>::max()));

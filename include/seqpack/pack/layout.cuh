@@ -39,15 +39,15 @@ struct device_layout_options {
   /// S: lengths above it are refused.
   offset_t width = max_tokens;
   /// Slot -> batch row, in device memory; read while the layout is built, then not needed any more.
-  /// Empty: slot k is row k.
-  std::span<const Index> order = {};
+  /// None: slot k is row k.
+  basic_slot_order<Index> order = {};
 };
 
 /// What the scan leaves on the device besides the arrays: all sizes and the status.
 struct device_summary {
   bounds_plan plan{};
-  /// The first slot found whose batch row an earlier slot has too, and that row, in the high and
-  /// the low 32 bits; all bits set: there is none.
+  /// /// A slot that was found to have the batch row of another one, and that row, in the high and the low
+  /// 32 bits; all bits set: none was. Of a row that three slots have, either later one may be named.
   std::uint64_t repeated = no_repetition;
 
   static constexpr std::uint64_t no_repetition = ~std::uint64_t{0};
@@ -210,7 +210,7 @@ struct device_arrays {
 /// Writes entry k of both arrays, the inverse of the order on the way, and the summary at the end.
 ///
 /// Where the lengths were refused the arrays are still safe to use: they start at 0, do not
-/// decrease and end at the total. Refused lengths count as 0, and what does not fit is cut off.
+/// decrease and end at most at the total. Refused lengths count as 0, and what does not fit is cut off.
 template <class Input, class Rules, layout_index Index>
 struct store_item {
   Input input;
@@ -483,14 +483,14 @@ device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
   const auto make = [&](const auto& input) {
     return building::make<validation::checked, Index>(where, input, rules, batch, total);
   };
-  if (options.order.empty()) {
+  if (!options.order) {
     return make(building::length_input<Length, Index, offset_t, false>{
         lengths.data(), nullptr, batch, batch, nullptr, max_tokens});
   }
   const auto slots = static_cast<offset_t>(options.order.size());
   building::require_sizes(slots, options.width);
   return make(building::length_input<Length, Index, offset_t, true>{
-      lengths.data(), options.order.data(), slots, batch, nullptr, max_tokens});
+      lengths.data(), options.order.rows().data(), slots, batch, nullptr, max_tokens});
 }
 
 /// Adopts bounds in device memory, as from_cu_seqlens on the host does; the bounds are copied.
@@ -516,6 +516,14 @@ device_layout<no_padding, C, Index, Memory> from_cu_seqlens(const cuda_stream<Me
   }
   const auto slots = static_cast<offset_t>(cu.size()) - 1;
   building::require_sizes(slots, width);
+  if (total < 0 || total > max_total<Index>) {
+    reject("total", total, "it must be from 0 to " + std::to_string(max_total<Index>));
+  }
+  if (When == validation::deferred && total % cp.divisor() != 0) {
+    reject("total", total,
+           "it must be a multiple of " + std::to_string(cp.divisor()) +
+               ", what the sharding divides by");
+  }
   const bounds_rules<Index, no_padding, C> rules{{}, cp, width};
   const building::bounds_input<Bound, Index> input{cu.data(), cu_padded.data(), slots, total};
   return building::make<When, Index>(where, input, rules, slots, total);
@@ -531,7 +539,7 @@ template <class Memory, padding_policy P, context_parallel_policy C, layout_inde
 device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory>& where,
                                              const packed_layout<P, C, Index>& layout) {
   const auto from = layout.view();
-  const bool ordered = from.order != nullptr;
+  const bool ordered = from.slot_of != nullptr;  // also for an order of no slots
   const building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch, ordered, 0);
   device_buffer<Memory> memory(where, map.bytes());
   const auto arrays = map.arrays(memory.data());
@@ -555,8 +563,10 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory>& where,
 
 /// What bounds the shapes of a layout whose lengths are not known on the host.
 struct capacity {
-  offset_t sequences = 0;            ///< the largest number of sequences: B of the batches
-  offset_t width = max_tokens;       ///< S: longer sequences are refused
+  offset_t sequences = 0;  ///< the largest number of sequences: B of the batches
+  /// S: longer sequences are refused, and batches must be at least as wide (or as the total, if that is
+  /// less).
+  offset_t width = max_tokens;
   offset_t max_seqlen = max_tokens;  ///< a bound of the longest padded length; default: the total
 };
 
@@ -592,6 +602,7 @@ class capacity_layout
         map_(0, 0, 0, false, 0) {
     require_policies_fit(padding, cp);
     building::require_sizes(bound.sequences, bound.width);
+    if (bound.max_seqlen < 0) reject("max_seqlen", bound.max_seqlen, "it must be at least 0");
     if (padding.fixed_total() > max_total<Index>) {
       throw_status({layout_error::total_above_range, -1, padding.fixed_total(), max_total<Index>},
                    "");
@@ -632,6 +643,10 @@ class capacity_layout
     if ((order != nullptr) != (arrays_.order != nullptr)) {
       reject("order", order == nullptr ? "missing" : "given",
              "a layout is made with or without an order");
+    }
+    if (count == nullptr) reject("count", "null", "it must point to the number of sequences");
+    if (lengths == nullptr && view_.sequences > 0) {
+      reject("lengths", "null", "it must point to one length per batch row");
     }
     const auto run = [&](const auto& input) {
       std::size_t bytes = map_.scan_bytes();

@@ -29,21 +29,24 @@ concept integer_range =
 /// The batch row of each slot of the packed row, or, default constructed, no order at all: slot k
 /// is row k. An order of no slots is an order too: it packs nothing. Refers to the rows, does not
 /// own them.
-class slot_order {
+template <class Row>
+class basic_slot_order {
  public:
-  constexpr slot_order() = default;
+  constexpr basic_slot_order() = default;
   template <class Rows>
-    requires std::convertible_to<Rows&&, std::span<const offset_t>>
-  constexpr slot_order(Rows&& rows) : rows_(rows), given_(true) {}
+    requires std::convertible_to<Rows&&, std::span<const Row>>
+  constexpr basic_slot_order(Rows&& rows) : rows_(rows), given_(true) {}
 
   constexpr explicit operator bool() const noexcept { return given_; }
-  constexpr std::span<const offset_t> rows() const noexcept { return rows_; }
+  constexpr std::span<const Row> rows() const noexcept { return rows_; }
   constexpr std::size_t size() const noexcept { return rows_.size(); }
 
  private:
-  std::span<const offset_t> rows_;
+  std::span<const Row> rows_;
   bool given_ = false;
 };
+/// The order of a layout that is made on the host.
+using slot_order = basic_slot_order<offset_t>;
 
 /// What a layout from lengths may be told.
 struct layout_options {

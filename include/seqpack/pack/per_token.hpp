@@ -20,8 +20,8 @@
 namespace seqpack {
 
 /// An array with one element per token of a place, and the function that gives it:
-/// `function(view, token)`, SEQPACK_HD. `function.require(index, view, executor)` may refuse a
-/// layout.
+/// /// `function(view, token)`, SEQPACK_HD. It may have a `template <class Executor> require(index, view)`,
+/// which throws for a layout that it cannot serve; `index` is the array's in its call.
 template <element T, class Function>
 struct token_array {
   row_view<T> out;
@@ -81,7 +81,7 @@ struct label {
       reject(checks::name_of(index, "label shift"), options.shift, "it must be at least 1");
     }
     if constexpr (std::integral<T>) {
-      if (!std::in_range<T>(options.ignore)) {
+      if (!holds<T>(options.ignore)) {
         reject(checks::name_of(index, "ignored label"), options.ignore,
                "the label type holds " + std::to_string(std::numeric_limits<T>::min()) + " to " +
                    std::to_string(std::numeric_limits<T>::max()));
@@ -198,7 +198,9 @@ void require_array(std::size_t index, const View& view, Place at,
                         "the tokens of the layout in this place");
   checks::require_equal(index, "payload", array.out.payload, 1, "one element per token");
   checks::require_memory(index, "array", array.out.data, array.out.rows);
-  array.function.template require<E>(index, view);
+  if constexpr (requires { array.function.template require<E>(index, view); }) {
+    array.function.template require<E>(index, view);
+  }
 }
 
 template <class Regions, class T, class Function>

@@ -3,7 +3,9 @@
 /// numbers are static and at run time where they are not.
 #pragma once
 
+#include <concepts>
 #include <string>
+#include <type_traits>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
@@ -40,11 +42,18 @@ struct fixed_total_is_a_multiple_of_the_sharding_divisor {
   static constexpr bool value = true;
 };
 
-/// The divisor of a context-parallel policy of static size, or `dynamic`. Only a policy whose
-/// static size makes it default constructible can be asked at compile time.
+/// /// Whether every object of a context-parallel policy is the same.
+template <class C>
+inline constexpr bool stateless = std::is_empty_v<C>;
+template <offset_t Size, class Sharding>
+inline constexpr bool stateless<context_parallel<Size, Sharding>> =
+    Size != dynamic && std::is_empty_v<Sharding>;
+
+/// The divisor of a context-parallel policy of static size, or `dynamic`. Only a policy without state
+/// can be asked at compile time: another one's divisor may be its own.
 template <context_parallel_policy C>
 constexpr offset_t static_divisor() {
-  if constexpr (C::static_size == dynamic) {
+  if constexpr (C::static_size == dynamic || !stateless<C> || !std::default_initializable<C>) {
     return dynamic;
   } else {
     return C{}.divisor();

@@ -74,9 +74,8 @@ struct ghost_tail {
 /// - `p.each()`: a number that divides every padded length (1: nothing is promised)
 /// - `p.total_multiple()`: divides the total (1: anything does)
 /// - `p.fixed_total()`: the total, meaningful when `P::has_fixed_total`
-/// - `P::static_each`, `P::static_total_multiple`, `P::static_fixed_total`: the same at compile
-/// time,
-///   or `dynamic`; what is wrong with them does not compile
+/// - `P::static_each`, `P::static_total_multiple`, `P::static_fixed_total`: the same at
+///   compile time, or `dynamic`; what is wrong with them does not compile
 /// - `P::has_total`: a total multiple or a fixed total is part of the type
 /// - `P::tail_goes_to`: who gets the tail
 ///

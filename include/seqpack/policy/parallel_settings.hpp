@@ -102,7 +102,7 @@ constexpr padding_numbers derive_padding(const parallel_settings& s) {
   return numbers;
 }
 
-/// /// Calls f with the padding policy that the numbers describe: whether there is a total, and
+/// Calls f with the padding policy that the numbers describe: whether there is a total, and
 /// whether it is fixed, is part of the policy's type, so a run-time choice becomes a call. A total
 /// multiple of 1 asks for nothing and makes no total part, and so no ghost.
 ///

@@ -28,9 +28,8 @@ struct shard_position {
 /// - `s.divisor(cp)`: what must divide every padded length; itself a multiple of cp
 /// - `s.to_shard(token, length, cp)`: who owns the token, and where
 /// - `s.to_token(position, length, cp)`: the inverse
-/// - `s.run(position, length, cp)`: how many tokens, this one included, follow each other both in
-/// the
-///   sequence and in the shard (at least 1). It is what lets the host copy in blocks.
+/// - `s.run(position, length, cp)`: how many tokens, this one included, follow each other
+///   both in the sequence and in the shard (at least 1). It is what lets the host copy in blocks.
 ///
 /// They are called on the device too, so a user's own must be SEQPACK_HD there.
 template <class S>

@@ -184,3 +184,19 @@ BOOST_AUTO_TEST_CASE(null_bounds_of_a_view) {
                     invalid_input);
   BOOST_TEST(out.untouched());
 }
+
+BOOST_AUTO_TEST_CASE(fills_that_the_element_type_cannot_hold) {
+  const std::vector<std::int8_t> source{7};
+  std::vector<std::int8_t> row(2);
+  const batch_view batch(source.data(), 1, 1);
+  BOOST_CHECK_EXCEPTION(field(batch, row, 300), invalid_input,
+                        refused("fill", "300", "-128 to 127"));
+  BOOST_CHECK_EXCEPTION(field(batch, row, ~std::uint64_t{0}), invalid_input,
+                        refused("fill", "18446744073709551615", "127"));
+  const std::vector<std::uint64_t> wide{7};
+  std::vector<std::uint64_t> wide_row(2);
+  BOOST_CHECK_EXCEPTION(field(batch_view(wide.data(), 1, 1), wide_row, -1), invalid_input,
+                        refused("fill", "-1", "0 to 18446744073709551615"));
+  pack(host, one_and_a_pad, full_row, field(batch_view(wide.data(), 1, 1), wide_row, ~0ULL));
+  BOOST_TEST(wide_row[1] == ~std::uint64_t{0});
+}

@@ -197,3 +197,22 @@ BOOST_AUTO_TEST_CASE(refused_sizes) {
   refuse(shard{2}, 4, row_view(second.data(), 4), refused("rank", "2", "0 to 1"));
   refuse(shard{-1}, 4, row_view(second.data(), 4), refused("rank", "-1", "0 to 1"));
 }
+
+namespace {
+
+/// An array of the user's own: how far a token is from the end of its sequence. It refuses nothing.
+struct tokens_left {
+  template <class View>
+  SEQPACK_HD int operator()(const View&, const token_ref& token) const {
+    return static_cast<int>(token.length - token.index);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_array_of_ones_own) {
+  const auto layout = make_layout(numbers{3, 1}, padding{each_multiple_of<2>{}});
+  std::vector<int> out(6, 777);
+  per_token(host, layout, full_row, token_array<int, tokens_left>{row_view(out), {}});
+  BOOST_TEST(out == (std::vector{3, 2, 1, 0, 1, 0}), per_element());
+}

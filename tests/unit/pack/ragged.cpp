@@ -203,3 +203,16 @@ BOOST_AUTO_TEST_CASE(refused_targets) {
   refuse({0, 2, 4}, 4, refused("field 0's target row 1 size", "2", "1"));
   refuse({0, 2, 3}, 4, refused("field 0's target values", "4", "3"));
 }
+
+BOOST_AUTO_TEST_CASE(values_of_no_sequences_are_refused) {
+  const auto layout = make_layout(numbers{});
+  const numbers rows;
+  poisoned_buffer<long long> out(2);
+  const std::vector<std::int32_t> offsets{0};
+  BOOST_CHECK_EXCEPTION(unpack(host, layout, full_row,
+                               field(rows, ragged_view(row_view(out.span()), offsets.data(), 0))),
+                        invalid_input, refused("field 0's target values", "2", "0"));
+  BOOST_TEST(out.untouched());
+  unpack(host, layout, full_row,
+         field(rows, ragged_view(row_view(out.data(), 0), offsets.data(), 0)));
+}

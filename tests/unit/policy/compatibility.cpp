@@ -89,3 +89,30 @@ BOOST_AUTO_TEST_CASE(case_26_a_total_that_the_blocks_do_not_divide) {
              "fixed_total is 31936: it must be a multiple of 128, the total multiple");
   BOOST_TEST(verdict(padding{block, fixed_total<>{32000}}, no_context_parallel{}) == "fits");
 }
+
+namespace {
+
+/// A sharding with a state and without a default: its divisor is not known from its type.
+struct coarse {
+  offset_t grain;
+  constexpr explicit coarse(offset_t g) : grain(g) {}
+  constexpr offset_t divisor(offset_t cp) const { return cp * grain; }
+  constexpr shard_position to_shard(offset_t token, offset_t length, offset_t cp) const {
+    return contiguous::to_shard(token, length, cp);
+  }
+  constexpr offset_t to_token(shard_position p, offset_t length, offset_t cp) const {
+    return contiguous::to_token(p, length, cp);
+  }
+  constexpr offset_t run(shard_position p, offset_t length, offset_t cp) const {
+    return contiguous::run(p, length, cp);
+  }
+};
+static_assert(sharding<coarse>);
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_sharding_with_a_state_is_asked_at_run_time) {
+  const context_parallel<2, coarse> cp{coarse{3}};
+  require_policies_fit(padding{each_multiple_of<6>{}}, cp);
+  BOOST_CHECK_THROW(require_policies_fit(padding{each_multiple_of<4>{}}, cp), invalid_input);
+}
