@@ -4,5 +4,6 @@
 
 #include "seqpack/exec/cuda.cuh"
 #include "seqpack/exec/thrust.hpp"
-#include "seqpack/pack/layout.cuh"
+#include "seqpack/pack/capacity_layout.cuh"
+#include "seqpack/pack/device_layout.cuh"
 #include "seqpack/seqpack.hpp"

@@ -107,7 +107,8 @@ auto make_move(const View& view, Place at, const field_t<From, row_view<T>, Fill
 ///
 /// \param where `host`, a multi-threaded host executor, a CUDA stream, or a Thrust execution
 /// policy; the layout's arrays and all tensors must live there
-/// \param at full_row: targets are [T, D]; shard{rank}: [T / CP, D]; all_shards: [CP, T / CP, D], given as CP * T / CP rows
+/// \param at full_row: targets are [T, D]; shard{rank}: [T / CP, D]; all_shards: [CP, T / CP, D],
+/// given as CP * T / CP rows
 /// \param fields sources [B, S, D] of any strides, targets as `at` says; element type, D and fill
 /// value may differ from field to field
 /// \throws invalid_input before anything is written: a rank out of range, a target with the wrong

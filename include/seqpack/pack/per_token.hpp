@@ -20,8 +20,8 @@
 namespace seqpack {
 
 /// An array with one element per token of a place, and the function that gives it:
-/// /// `function(view, token)`, SEQPACK_HD. It may have a `template <class Executor> require(index, view)`,
-/// which throws for a layout that it cannot serve; `index` is the array's in its call.
+/// `function(view, token)`, SEQPACK_HD. It may have a `template <class Executor> require(index,
+/// view)`, which throws for a layout that it cannot serve; `index` is the array's in its call.
 template <element T, class Function>
 struct token_array {
   row_view<T> out;

@@ -49,8 +49,8 @@ template <offset_t Size, class Sharding>
 inline constexpr bool stateless<context_parallel<Size, Sharding>> =
     Size != dynamic && std::is_empty_v<Sharding>;
 
-/// The divisor of a context-parallel policy of static size, or `dynamic`. Only a policy without state
-/// can be asked at compile time: another one's divisor may be its own.
+/// The divisor of a context-parallel policy of static size, or `dynamic`. Only a policy without
+/// state can be asked at compile time: another one's divisor may be its own.
 template <context_parallel_policy C>
 constexpr offset_t static_divisor() {
   if constexpr (C::static_size == dynamic || !stateless<C> || !std::default_initializable<C>) {
