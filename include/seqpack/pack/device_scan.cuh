@@ -27,7 +27,7 @@ namespace seqpack {
 /// What the scan leaves on the device besides the arrays: all sizes and the status.
 struct device_summary {
   bounds_plan plan{};
-  /// /// A slot that was found to have the batch row of another one, and that row, in the high and
+  /// A slot that was found to have the batch row of another one, and that row, in the high and
   /// the low 32 bits; all bits set: none was. Of a row that three slots have, either later one may
   /// be named.
   std::uint64_t repeated = no_repetition;

@@ -42,7 +42,7 @@ struct fixed_total_is_a_multiple_of_the_sharding_divisor {
   static constexpr bool value = true;
 };
 
-/// /// Whether every object of a context-parallel policy is the same.
+/// Whether every object of a context-parallel policy is the same.
 template <class C>
 inline constexpr bool stateless = std::is_empty_v<C>;
 template <offset_t Size, class Sharding>
