@@ -139,7 +139,7 @@ SEQPACK_HD inline void fill(char* to, offset_t offset, const F& value) {
     const offset_t first = divide(offset, size);
     for (int k = 0; k < Bytes / size; ++k) {
       const T element = fill_value<T>(value, first + k);
-      memcpy(reinterpret_cast<char*>(&out) + k * size, &element, sizeof(T));
+      memcpy(reinterpret_cast<char*>(&out) + offset_t{k} * size, &element, sizeof(T));
     }
     *reinterpret_cast<block<Bytes>*>(to) = out;
   } else {
