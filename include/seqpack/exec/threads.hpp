@@ -1,8 +1,8 @@
 /// \file
 /// Many host threads, through Thrust's TBB backend. CMake component: seqpack::threads.
 ///
-/// TBB and not OpenMP: on an idle machine both reach memory speed, but where other work runs beside
-/// it OpenMP's barrier waits for whole time slices (docs/performance.md).
+/// /// TBB and not OpenMP: on an idle machine both reach memory speed, on a busy one TBB is ahead
+/// (docs/performance.md).
 #pragma once
 
 #include <tbb/task_arena.h>
