@@ -44,8 +44,8 @@ void for_each_piece(Policy policy, const Op& op, offset_t pieces) {
 template <thrust_policy P>
 struct executor_traits<P> {
   static constexpr bool on_device = false;
-  /// Pieces of at least a page or so of output, and enough of them that any number of threads is
-  /// busy.
+  /// Pieces of 64 KiB of output or more, which hide what starting one costs; up to 512 of them, so
+  /// that any usual number of threads is busy.
   template <class Op>
   static void run(const P& policy, const Op& op) {
     constexpr offset_t grain = 64 * 1024;

@@ -257,7 +257,7 @@ concept slot_lengths = requires(const L& l, offset_t k) {
   { l.name(k) } -> std::same_as<std::string>;
 };
 
-/// What find_extremes finds.
+/// What the checks of a block of lengths need to know of it.
 struct extremes {
   bool any_negative;
   offset_t longest;
