@@ -1,4 +1,5 @@
-# cmake -DMODE=build|install|subdirectory -DSOURCE=... -DBUILD=... -DWORK=... -DTHREADS=... -DCUDA=... -P
+# cmake -DMODE=build|install|subdirectory -DSOURCE=... -DBUILD=... -DWORK=... -DTHREADS=... -DCUDA=...
+#   -DMPI=... -DNCCL=... -P
 #
 # Configures, builds and runs the consumer project against seqpack in one of three ways.
 function(run)
@@ -9,7 +10,8 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
-set(options -DWITH_THREADS=${THREADS} -DWITH_CUDA=${CUDA} -DCMAKE_BUILD_TYPE=Release)
+set(options -DWITH_THREADS=${THREADS} -DWITH_CUDA=${CUDA} -DWITH_MPI=${MPI}
+  -DWITH_NCCL=${NCCL} -DCMAKE_BUILD_TYPE=Release)
 if(MODE STREQUAL "build")
   list(APPEND options "-Dseqpack_DIR=${BUILD}")
 elseif(MODE STREQUAL "install")
@@ -27,4 +29,10 @@ if(THREADS)
 endif()
 if(CUDA)
   run("${WORK}/build/cuda")
+endif()
+if(MPI)
+  run("${WORK}/build/mpi") # one process, without mpirun
+endif()
+if(NCCL)
+  run("${WORK}/build/nccl")
 endif()

@@ -8,41 +8,14 @@
 #include <thrust/system_error.h>
 
 #include <concepts>
-#include <source_location>
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/thrust.hpp"
 
 namespace seqpack {
-
-/// A call of the CUDA runtime that failed: its code, and where the library made it.
-class cuda_error : public std::runtime_error {
- public:
-  explicit cuda_error(cudaError_t code,
-                      std::source_location where = std::source_location::current())
-      : std::runtime_error(std::string("CUDA error ") + cudaGetErrorName(code) + " (" +
-                           cudaGetErrorString(code) + ") at " + where.file_name() + ":" +
-                           std::to_string(where.line())),
-        code_(code),
-        where_(where) {}
-
-  cudaError_t code() const noexcept { return code_; }
-  const std::source_location& where() const noexcept { return where_; }
-
- private:
-  cudaError_t code_;
-  std::source_location where_;
-};
-
-/// \throws cuda_error unless the code is cudaSuccess; it names the place of the call.
-inline void check_cuda(cudaError_t code,
-                       std::source_location where = std::source_location::current()) {
-  if (code != cudaSuccess) throw cuda_error(code, where);
-}
 
 /// A source of device memory in stream order, as cuda::mr and RMM have them. It is copied, so it
 /// must be a handle.

@@ -1,0 +1,268 @@
+/// \file
+/// broadcast_tensor: a tensor from one rank to all, checked on all.
+#pragma once
+
+#include <concepts>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/element_type.hpp"
+#include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/tensor.hpp"
+#include "seqpack/core/config.hpp"
+
+namespace seqpack {
+
+/// What broadcast_tensor may be told.
+struct broadcast_options {
+  /// Makes the memory of a rank that brings none: so many bytes, aligned for any element, where the
+  /// communicator moves memory. None: the communicator's own.
+  std::function<std::shared_ptr<void>(offset_t bytes)> allocate = {};
+};
+
+/// A rank of the group, or of the world.
+template <class R>
+concept any_rank = std::same_as<R, group_rank> || std::same_as<R, world_rank>;
+
+namespace broadcasting {
+
+/// What one rank says about itself. The fixed-size header of the broadcast.
+struct header {
+  enum class brings : std::int32_t { nothing, a_type, a_tensor };
+
+  brings what = brings::nothing;
+  bool root_is_world = false;  ///< root is a world rank outside of the group
+  bool null = false;
+  offset_t root = 0;
+  element_type type;
+  tensor_shape shape;
+  bool dense = true;
+  memory_location found;
+  memory_location wanted;
+};
+
+/// Everything that can be wrong, in the same order on all ranks.
+class verdict {
+ public:
+  verdict(const group_members& members, const std::vector<header>& headers)
+      : members_(members), headers_(headers) {}
+
+  /// \returns the root's header
+  /// \throws collective_mismatch
+  const header& require() const {
+    require_root();
+    require_tensor_on_root();
+    require_buffers();
+    require_equal(
+        "element type", [](const header& h) { return h.what != header::brings::nothing; },
+        [](const header& h) { return h.type.to_string(); },
+        [](const header& a, const header& b) { return a.type == b.type; });
+    require_equal(
+        "shape", [](const header& h) { return h.what == header::brings::a_tensor; },
+        [](const header& h) { return h.shape.to_string(); },
+        [](const header& a, const header& b) { return a.shape == b.shape; });
+    return at(root());
+  }
+
+ private:
+  const header& at(group_rank rank) const { return headers_[static_cast<std::size_t>(rank.value)]; }
+  group_rank root() const { return {headers_.front().root}; }
+  std::string name(group_rank rank) const { return exchanging::rank_name(members_, rank); }
+  std::string root_name() const { return "the root, " + name(root()); }
+  static std::string root_text(const header& h) {
+    return (h.root_is_world ? "world rank " : "rank ") + std::to_string(h.root);
+  }
+
+  template <class Question, class Describe>
+  void refuse(const Question& refused, const Describe& describe) const {
+    exchanging::refuse(exchanging::ranks_where(members_.size(),
+                                               [&](std::size_t r) { return refused(headers_[r]); }),
+                       [&](group_rank r) { return describe(r, at(r)); });
+  }
+
+  void require_root() const {
+    const header& first = headers_.front();
+    refuse(
+        [&](const header& h) {
+          return h.root != first.root || h.root_is_world != first.root_is_world;
+        },
+        [&](group_rank r, const header& h) {
+          return collective_mismatch(
+              r, "root on " + name(r), root_text(h),
+              "all ranks must name the same one, and rank 0 names " + root_text(first));
+        });
+    if (first.root_is_world || first.root < 0 || first.root >= members_.size()) {
+      throw collective_mismatch(
+          {0}, "root", root_text(first),
+          first.root_is_world ? "it must be a member of the group " + members_.to_string()
+                              : "it must be from 0 to " + std::to_string(members_.size() - 1) +
+                                    ", the last rank of the group");
+    }
+  }
+
+  void require_tensor_on_root() const {
+    if (at(root()).what == header::brings::a_tensor) return;
+    throw collective_mismatch(root(), "tensor on " + root_name(), "absent",
+                              "the root must bring the tensor");
+  }
+
+  void require_buffers() const {
+    refuse([](const header& h) { return h.null; },
+           [&](group_rank r, const header& h) {
+             return collective_mismatch(
+                 r, "data on " + name(r), "null",
+                 "it must point to " + std::to_string(h.shape.elements()) + " elements");
+           });
+    refuse([](const header& h) { return !h.dense; },
+           [&](group_rank r, const header& h) {
+             return collective_mismatch(r, "tensor on " + name(r),
+                                        h.shape.to_string() + " with strides that leave gaps",
+                                        "it must be contiguous, its last dimension fastest");
+           });
+    refuse([](const header& h) { return !h.wanted.accepts(h.found); },
+           [&](group_rank r, const header& h) {
+             return collective_mismatch(
+                 r, "data on " + name(r), h.found.to_string(),
+                 "it must be " + h.wanted.to_string() + ", which the group moves there");
+           });
+  }
+
+  template <class Has, class Text, class Equal>
+  void require_equal(const char* what, const Has& has, const Text& text, const Equal& equal) const {
+    const header& expected = at(root());
+    refuse([&](const header& h) { return has(h) && !equal(h, expected); },
+           [&](group_rank r, const header& h) {
+             return collective_mismatch(
+                 r, what + (" on " + name(r)), text(h),
+                 "it must be " + text(expected) + ", the " + what + " on " + root_name());
+           });
+  }
+
+  const group_members& members_;
+  const std::vector<header>& headers_;
+};
+
+inline void set_root(header& h, group_rank root, const group_members&) {
+  h.root = root.value;
+}
+inline void set_root(header& h, world_rank root, const group_members& members) {
+  const auto rank = members.find(root);
+  h.root_is_world = !rank;
+  h.root = rank ? rank->value : root.value;
+}
+
+template <communicator C>
+header make_header(const std::optional<any_tensor_view>& mine, const element_type& expected,
+                   const C& group) {
+  header h;
+  h.wanted = group.location();
+  h.type = expected;
+  if (expected != element_type()) h.what = header::brings::a_type;
+  if (!mine) return h;
+  h.what = header::brings::a_tensor;
+  h.type = mine->type;
+  h.shape = mine->shape;
+  h.null = mine->data == nullptr && mine->bytes() > 0;
+  h.dense = is_dense(mine->shape, mine->strides);
+  if (mine->bytes() > 0 && !h.null) h.found = group.location_of(mine->data);
+  return h;
+}
+
+template <communicator C>
+std::shared_ptr<void> allocate(C& group, const broadcast_options& options, offset_t bytes) {
+  auto memory = options.allocate ? options.allocate(bytes) : group.allocate(bytes);
+  if (memory == nullptr && bytes > 0) throw std::bad_alloc();
+  return memory;
+}
+
+/// The one broadcast under all the others.
+/// \param expected the element type of a rank that brings nothing, if it knows it
+template <communicator C, any_rank Root>
+any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& expected, Root root,
+               C& group, const broadcast_options& options) {
+  group.rank();  // throws alone, and before anything is sent, where the caller is no member
+  header local = make_header(mine, expected, group);
+  set_root(local, root, group.members());
+  const auto headers = exchanging::exchange_records(group, "broadcast_tensor", local);
+  const header& sent = verdict(group.members(), headers).require();
+
+  const group_rank from{sent.root};
+  any_tensor result;
+  if (mine) {
+    result = any_tensor(*mine);
+  } else {
+    const offset_t bytes = sent.shape.elements() * sent.type.size();
+    try {
+      auto memory = allocate(group, options, bytes);
+      void* const data = memory.get();
+      result = any_tensor(any_tensor_view(data, sent.type, sent.shape), std::move(memory));
+    } catch (...) {
+      group.join_broadcast(bytes, from);
+      throw;
+    }
+  }
+  group.broadcast(static_cast<std::byte*>(result.data()), result.view().bytes(), from);
+  return result;
+}
+
+}  // namespace broadcasting
+
+/// Sends shape, element type and data of the root's tensor to every rank of the group. A rank that
+/// brings no tensor gets one, of the right shape, in memory of its own; a rank that brings one gets
+/// the data into it, and it must match the root's.
+///
+///     tensor<float> weights = broadcast_tensor<float>(std::nullopt, group_rank{0}, group);
+///     broadcast_tensor(std::optional(tensor_view(mine)), group_rank{0}, group);
+///     any_tensor something = broadcast_tensor(std::nullopt, group_rank{0}, group);
+///
+/// **Collective**: an exchange of a header of fixed size, then the data; no data moves for a tensor
+/// without elements. The host waits for the header; the data are stream-ordered, so that where the
+/// group has a stream, `group.wait()` is what returns when they are there and what has a deadline.
+///
+/// \tparam T the element type, static; ranks that bring nothing say with it what they expect
+/// \param mine this rank's tensor, or nothing; contiguous, in memory that the group moves
+/// \param root whose tensor it is, as a rank of the group or of the world
+/// \returns the tensor: in the caller's memory where it brought one, else in its own
+/// \throws collective_mismatch on all ranks with the same text, naming the rank and both values: no
+/// tensor on the root, a root outside of the group, ranks that name different roots, a shape,
+/// element type or memory that differs, a tensor that is strided or null. Nothing has been written,
+/// and the group can be used.
+/// \throws invalid_input on a caller that is not a member, alone and at once.
+/// \throws what the allocation throws, on that rank alone, after it has taken part in the broadcast
+/// without keeping it: the others have the tensor, and the group can be used.
+/// \throws communication_error, such as deadline_passed: docs/groups.md says what holds then.
+///
+/// Allocates the tensor of a rank that brings none, and O(size) for the headers.
+template <element T, communicator C, any_rank Root>
+tensor<T> broadcast_tensor(const std::optional<tensor_view<T>>& mine, Root root, C& group,
+                           const broadcast_options& options = {}) {
+  std::optional<any_tensor_view> any;
+  if (mine) any = *mine;
+  any_tensor result = broadcasting::run(any, element_type::of<T>(), root, group, options);
+  tensor_view<T> view = result.as<T>();
+  return tensor<T>(view, std::move(result).memory());
+}
+
+/// The same for a tensor that is there.
+template <element T, communicator C, any_rank Root>
+tensor<T> broadcast_tensor(const tensor_view<T>& mine, Root root, C& group,
+                           const broadcast_options& options = {}) {
+  return broadcast_tensor(std::optional(mine), root, group, options);
+}
+
+/// The same with an element type that is known at run time only, and need not be known at all by a
+/// rank that brings nothing.
+template <communicator C, any_rank Root>
+any_tensor broadcast_tensor(const std::optional<any_tensor_view>& mine, Root root, C& group,
+                            const broadcast_options& options = {}) {
+  return broadcasting::run(mine, element_type(), root, group, options);
+}
+
+}  // namespace seqpack

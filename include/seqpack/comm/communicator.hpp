@@ -1,0 +1,228 @@
+/// \file
+/// What a group of ranks can do together: the communicator concept, and the part that its models
+/// share.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "seqpack/comm/error.hpp"
+#include "seqpack/comm/rank.hpp"
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/view.hpp"
+
+namespace seqpack {
+
+/// How the values of all ranks become one.
+enum class reduction { sum, max, min };
+
+/// Where memory is, as far as anyone can tell. Trivially copyable, so that it travels.
+struct memory_location {
+  enum class kind : std::int32_t { anywhere, host, device };
+  kind where = kind::anywhere;
+  std::int32_t device = 0;
+
+  static constexpr memory_location host() { return {kind::host, 0}; }
+  static constexpr memory_location on_device(int number) { return {kind::device, number}; }
+
+  /// Whether memory that is there can be used by one who asks for memory here.
+  constexpr bool accepts(memory_location there) const noexcept {
+    return where == kind::anywhere || there.where == kind::anywhere ||
+           (where == there.where && device == there.device);
+  }
+  std::string to_string() const {
+    if (where == kind::device) return "memory of CUDA device " + std::to_string(device);
+    return where == kind::host ? "host memory" : "memory anywhere";
+  }
+};
+
+/// A group of ranks, seen from one of them. Models: self_communicator, mpi_communicator,
+/// nccl_communicator, and types of one's own.
+///
+/// Every operation but the questions is **collective**: all members make the same calls in the same
+/// order. Operations that move data are **stream-ordered**: where the model has a stream they are
+/// put into it and return; elsewhere they are over on return. `wait()` returns when they are over.
+/// Nothing waits longer than the deadline of the communicator for a peer; then it throws
+/// deadline_passed, and the communicator refuses everything from then on.
+///
+/// - `c.is_member()`: whether the caller belongs to the group; everything below throws
+///   invalid_input, at once and on the caller alone, where it does not
+/// - `c.rank()`, `c.size()`, `c.members()`: who the caller is, how many there are, and who they are
+///   in the world
+/// - `c.all_gather(mine, all, n)`: n elements of every rank, to `all[rank * n ...]` on every rank
+/// - `c.all_reduce(in, out, n, how)`: element-wise over the ranks, the same result on every rank
+/// - `c.reduce_scatter(in, out, n, how)`: the same of size() * n elements, of which a rank gets n
+/// - `c.broadcast(data, n, root)`: the root's elements to every rank
+/// - `c.join_broadcast(bytes, root)`: takes part in a broadcast of so many bytes by a rank that is
+///   not the root and has no memory for them
+/// - `c.exchange(mine, all, bytes)`: an all-gather of few bytes of host memory, over on return
+/// - `c.split(colour, key)`: new groups of those who name the same colour, in the order of their
+///   keys, then ranks; who names none is a member of none
+/// - `c.wait()`: until everything put into the stream so far is over
+/// - `c.allocate(bytes)`: memory that c can move, with its owner
+/// - `c.location()`, `c.location_of(p)`: the memory that c moves, and that p points to
+/// - `C::on_device`: whether it moves device memory
+/// - `C::template reduces<T>`: whether it can reduce elements of type T
+///
+/// Elements are trivially copyable and travel as bytes; only reductions care for the type.
+template <class C>
+concept communicator =
+    std::movable<C> &&
+    requires(C& c, const C& k, const float* in, float* out, const std::int64_t* in64,
+             std::int64_t* out64, offset_t n, const std::byte* mine, std::byte* all, reduction how,
+             group_rank r, std::optional<offset_t> colour) {
+      { C::on_device } -> std::convertible_to<bool>;
+      requires C::template reduces<float>&& C::template reduces<std::int64_t>;
+      { k.is_member() } -> std::same_as<bool>;
+      { k.rank() } -> std::same_as<group_rank>;
+      { k.size() } -> std::same_as<offset_t>;
+      { k.members() } -> std::same_as<const group_members&>;
+      { k.location() } -> std::same_as<memory_location>;
+      { k.location_of(mine) } -> std::same_as<memory_location>;
+      c.all_gather(in, out, n);
+      c.all_reduce(in, out, n, how);
+      c.all_reduce(in64, out64, n, how);
+      c.reduce_scatter(in, out, n, how);
+      c.broadcast(out, n, r);
+      c.join_broadcast(n, r);
+      c.exchange(mine, all, n);
+      c.wait();
+      { c.split(colour, n) } -> std::same_as<C>;
+      { c.allocate(n) } -> std::same_as<std::shared_ptr<void>>;
+    };
+
+/// Who the caller is in a group that it may belong to.
+struct group_seat {
+  group_members members;
+  world_rank me;
+
+  std::optional<group_rank> rank() const noexcept { return members.find(me); }
+};
+
+/// What all models of the library share: who is who, and the checks of what the caller passes. The
+/// checks are the caller's alone: one rank that fails them leaves the others waiting until their
+/// deadline. broadcast_tensor and agree are the calls that fail on all ranks together.
+///
+/// A model derives from it and gives `reduces` and, for sizes that are not 0:
+/// `gather_bytes(mine, all, bytes)`, `broadcast_bytes(data, bytes, root)`,
+/// `reduce(in, out, n, how)` and `reduce_blocks(in, out, n, how)`.
+template <class Model>
+class communicator_base {
+ public:
+  bool is_member() const noexcept { return rank_.has_value(); }
+  /// \throws invalid_input where the caller is not a member.
+  group_rank rank() const {
+    require_member();
+    return *rank_;
+  }
+  /// Tells a caller that is a member of nothing which group it was left out of: errors name it, and
+  /// members() are its members.
+  void left_out_of(group_members group) {
+    if (!is_member() && !group.contains(me_)) members_ = std::move(group);
+  }
+  /// The number of members.
+  offset_t size() const noexcept { return members_.size(); }
+  const group_members& members() const noexcept { return members_; }
+
+  /// \param mine n elements
+  /// \param all size() * n elements; `mine` may be this rank's part of it
+  /// \throws invalid_input for a caller that is not a member, a negative n, a null pointer, arrays
+  /// that overlap.
+  template <element T>
+  void all_gather(const T* mine, T* all, offset_t n) {
+    require_member();
+    require_count(n);
+    require_array("mine", mine, n);
+    require_array("all", all, n);
+    if (mine != all + rank_->value * n) require_apart(mine, n, all, size() * n);
+    if (n > 0) model().gather_bytes(mine, all, n * static_cast<offset_t>(sizeof(T)));
+  }
+
+  /// \param in, out n elements each, the same array or apart
+  /// \throws invalid_input as all_gather does.
+  template <element T, class M = Model>
+    requires(M::template reduces<T>)
+  void all_reduce(const T* in, T* out, offset_t n, reduction how) {
+    require_member();
+    require_count(n);
+    require_array("in", in, n);
+    require_array("out", out, n);
+    if (in != out) require_apart(in, n, out, n);
+    if (n > 0) model().reduce(in, out, n, how);
+  }
+
+  /// \param in size() * n elements
+  /// \param out n elements, apart from `in`
+  /// \throws invalid_input as all_gather does.
+  template <element T, class M = Model>
+    requires(M::template reduces<T>)
+  void reduce_scatter(const T* in, T* out, offset_t n, reduction how) {
+    require_member();
+    require_count(n);
+    require_array("in", in, n);
+    require_array("out", out, n);
+    require_apart(in, size() * n, out, n);
+    if (n > 0) model().reduce_blocks(in, out, n, how);
+  }
+
+  /// \param data n elements: read on the root, written elsewhere
+  /// \throws invalid_input as all_gather does, and for a root outside of the group.
+  template <element T>
+  void broadcast(T* data, offset_t n, group_rank root) {
+    require_member();
+    require_count(n);
+    require_array("data", data, n);
+    members_.require(root, "root");
+    if (n > 0) model().broadcast_bytes(data, n * static_cast<offset_t>(sizeof(T)), root);
+  }
+
+ protected:
+  communicator_base(group_members members, world_rank me)
+      : communicator_base(group_seat{std::move(members), me}) {}
+  explicit communicator_base(group_seat seat)
+      : members_(std::move(seat.members)), me_(seat.me), rank_(members_.find(me_)) {}
+
+  world_rank me() const noexcept { return me_; }
+
+  void require_member() const {
+    if (!is_member()) {
+      reject("caller", "world rank " + std::to_string(me_.value),
+             members_.size() == 0 ? std::string("it must be a member of the group")
+                                  : "it must be a member of the group " + members_.to_string());
+    }
+  }
+  static void require_count(offset_t n) {
+    if (n < 0 || n > max_tokens) {
+      reject("number of elements", n, "it must be from 0 to " + std::to_string(max_tokens));
+    }
+  }
+
+ private:
+  Model& model() noexcept { return static_cast<Model&>(*this); }
+
+  static void require_array(const char* name, const void* array, offset_t n) {
+    if (array == nullptr && n > 0) {
+      reject(name, "null", "it must point to " + std::to_string(n) + " elements");
+    }
+  }
+  template <class T>
+  static void require_apart(const T* a, offset_t a_size, const T* b, offset_t b_size) {
+    if (bytes_of(a, a_size).overlaps(bytes_of(b, b_size))) {
+      reject("arrays", "overlapping", "what a collective reads and writes must be apart");
+    }
+  }
+
+  group_members members_;
+  world_rank me_;
+  std::optional<group_rank> rank_;
+};
+
+}  // namespace seqpack

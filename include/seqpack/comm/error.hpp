@@ -1,0 +1,70 @@
+/// \file
+/// What goes wrong between ranks.
+#pragma once
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "seqpack/comm/rank.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/source_place.hpp"
+
+namespace seqpack {
+
+/// Ranks called a collective with arguments that do not go together, or one of them with arguments
+/// that are wrong. All ranks of the group throw it with the same text, nothing has been written on
+/// any of them, and the group can be used.
+class collective_mismatch : public invalid_input {
+ public:
+  /// \param rank the first rank whose value was refused.
+  collective_mismatch(group_rank rank, std::string entry, std::string value,
+                      std::string requirement)
+      : invalid_input(std::move(entry), std::move(value), std::move(requirement)), rank_(rank) {}
+
+  /// The first rank whose value was refused.
+  group_rank rank() const noexcept { return rank_; }
+
+ private:
+  group_rank rank_;
+};
+
+/// Ranks could not reach each other. The communicator that threw it refuses everything from then
+/// on.
+class communication_error : public std::runtime_error {
+ public:
+  explicit communication_error(const std::string& reason,
+                               source_place where = source_place::current())
+      : std::runtime_error(reason + " (at " + where.to_string() + ")"),
+        reason_(reason),
+        where_(where) {}
+
+  /// what() without the place.
+  const std::string& reason() const noexcept { return reason_; }
+  /// Where the library made the call that failed.
+  const source_place& where() const noexcept { return where_; }
+
+ private:
+  std::string reason_;
+  source_place where_;
+};
+
+/// A peer did not come within the deadline of the communicator: it is dead, it stalls, or it never
+/// makes this call.
+class deadline_passed : public communication_error {
+ public:
+  deadline_passed(const std::string& operation, std::chrono::milliseconds waited,
+                  source_place where = source_place::current())
+      : communication_error(operation + " has waited " + std::to_string(waited.count()) +
+                                " ms for another rank, the deadline of the communicator",
+                            where),
+        waited_(waited) {}
+
+  std::chrono::milliseconds waited() const noexcept { return waited_; }
+
+ private:
+  std::chrono::milliseconds waited_;
+};
+
+}  // namespace seqpack

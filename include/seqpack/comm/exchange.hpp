@@ -1,0 +1,155 @@
+/// \file
+/// The first half of every collective of the library that is checked on all ranks: a record of
+/// fixed size from each, so that all of them come to the same verdict.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/error.hpp"
+#include "seqpack/comm/rank.hpp"
+#include "seqpack/core/config.hpp"
+
+namespace seqpack::exchanging {
+
+/// What travels: always this size, whatever the operation, so that ranks that call different
+/// operations find out instead of waiting for each other.
+struct envelope {
+  static constexpr std::uint64_t current_version = 0x7365'7170'6163'6b01;  // "seqpack", 1
+  static constexpr std::size_t room = 216;
+
+  std::uint64_t version = current_version;
+  std::array<char, 32> operation{};
+  std::array<std::byte, room> record{};
+
+  bool same_call(const envelope& other) const noexcept {
+    return version == other.version && operation == other.operation;
+  }
+};
+static_assert(sizeof(envelope) == 256 && std::is_trivially_copyable_v<envelope>);
+
+/// "rank 1", and "rank 1 (world rank 3)" where that is another number.
+inline std::string rank_name(const group_members& members, group_rank rank) {
+  const world_rank world = members.to_world(rank);
+  std::string name = "rank " + std::to_string(rank.value);
+  if (world.value != rank.value) name += " (world rank " + std::to_string(world.value) + ")";
+  return name;
+}
+
+/// "", or "; refused on 3 ranks: 2, 4, 5": where more ranks are refused than the one a verdict is
+/// about.
+inline std::string other_ranks(const std::vector<group_rank>& ranks) {
+  if (ranks.size() < 2) return "";
+  std::string text = "; refused on " + std::to_string(ranks.size()) + " ranks: ";
+  for (std::size_t k = 0; k < ranks.size(); ++k) {
+    text += (k > 0 ? ", " : "") + std::to_string(ranks[k].value);
+  }
+  return text;
+}
+
+/// Throws, where some ranks are refused: about the first of them, naming all.
+/// \param describe entry, value and requirement for a rank, as a collective_mismatch
+template <class Describe>
+void refuse(const std::vector<group_rank>& refused, const Describe& describe) {
+  if (refused.empty()) return;
+  const collective_mismatch first = describe(refused.front());
+  throw collective_mismatch(refused.front(), first.entry(), first.value(),
+                            first.requirement() + other_ranks(refused));
+}
+
+/// The ranks for which a question is answered with yes.
+template <class Question>
+std::vector<group_rank> ranks_where(offset_t size, const Question& question) {
+  std::vector<group_rank> found;
+  for (offset_t r = 0; r < size; ++r) {
+    if (question(static_cast<std::size_t>(r))) found.push_back({r});
+  }
+  return found;
+}
+
+/// Exchanges one record of each rank. One collective, over on return.
+/// \returns the records in the order of the ranks
+/// \throws collective_mismatch on all ranks where not all of them call this operation.
+template <class Record, communicator C>
+std::vector<Record> exchange_records(C& group, std::string_view operation, const Record& mine) {
+  static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= envelope::room);
+  envelope sent;
+  std::copy_n(operation.begin(), std::min(operation.size(), sent.operation.size() - 1),
+              sent.operation.begin());
+  std::memcpy(sent.record.data(), &mine, sizeof mine);
+
+  const auto size = static_cast<std::size_t>(group.size());
+  std::vector<envelope> received(size);
+  group.exchange(reinterpret_cast<const std::byte*>(&sent),
+                 reinterpret_cast<std::byte*>(received.data()), sizeof(envelope));
+
+  const auto called = [&](group_rank r) {
+    const envelope& e = received[static_cast<std::size_t>(r.value)];
+    return e.version == envelope::current_version ? std::string(e.operation.data())
+                                                  : std::string("not one of this library version");
+  };
+  refuse(ranks_where(group.size(),
+                     [&](std::size_t r) { return !received[r].same_call(received.front()); }),
+         [&](group_rank r) {
+           return collective_mismatch(r, "operation on " + rank_name(group.members(), r), called(r),
+                                      "it must be " + called({0}) + ", the operation on rank 0");
+         });
+
+  std::vector<Record> records(size);
+  for (std::size_t r = 0; r < size; ++r) {
+    std::memcpy(&records[r], received[r].record.data(), sizeof(Record));
+  }
+  return records;
+}
+
+/// One rank's part of a split.
+struct split_record {
+  bool joins;
+  offset_t colour;
+  offset_t key;
+};
+
+/// The group that a rank is in after a split: its place in the order of all colours, and who is in
+/// it. No group for a rank that names no colour.
+struct split_result {
+  std::optional<offset_t> group;
+  group_members members;
+};
+
+/// One collective, over on return; the same on all ranks of a group.
+template <communicator C>
+split_result agree_on_split(C& parent, std::optional<offset_t> colour, offset_t key) {
+  const auto records =
+      exchange_records(parent, "split", split_record{colour.has_value(), colour.value_or(0), key});
+  if (!colour) return {};
+
+  std::vector<offset_t> colours;
+  std::vector<std::size_t> mine;
+  for (std::size_t r = 0; r < records.size(); ++r) {
+    if (!records[r].joins) continue;
+    colours.push_back(records[r].colour);
+    if (records[r].colour == *colour) mine.push_back(r);
+  }
+  std::sort(colours.begin(), colours.end());
+  colours.erase(std::unique(colours.begin(), colours.end()), colours.end());
+  std::stable_sort(mine.begin(), mine.end(),
+                   [&](std::size_t a, std::size_t b) { return records[a].key < records[b].key; });
+
+  std::vector<world_rank> members;
+  for (const std::size_t r : mine) {
+    members.push_back(parent.members().to_world({static_cast<offset_t>(r)}));
+  }
+  const auto place = std::lower_bound(colours.begin(), colours.end(), *colour);
+  return {place - colours.begin(), group_members(std::move(members))};
+}
+
+}  // namespace seqpack::exchanging

@@ -1,0 +1,560 @@
+/// \file
+/// Groups of processes over MPI; they move host memory. CMake component: seqpack::mpi.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <climits>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/error.hpp"
+#include "seqpack/comm/exchange.hpp"
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/source_place.hpp"
+
+namespace seqpack {
+
+/// A call of MPI that failed: its code, MPI's own message, and where the library made it.
+class mpi_error : public communication_error {
+ public:
+  mpi_error(int code, const std::string& operation, source_place where = source_place::current())
+      : communication_error(
+            operation + " failed: " + message(code) + " (MPI error " + std::to_string(code) + ")",
+            where),
+        code_(code) {}
+
+  int code() const noexcept { return code_; }
+
+ private:
+  static std::string message(int code) {
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    int length = 0;
+    if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) return "unknown error";
+    return {text.data(), static_cast<std::size_t>(length)};
+  }
+
+  int code_;
+};
+
+/// \throws mpi_error unless the code is MPI_SUCCESS.
+inline void check_mpi(int code, const char* operation,
+                      source_place where = source_place::current()) {
+  if (code != MPI_SUCCESS) throw mpi_error(code, operation, where);
+}
+
+/// MPI from its initialisation to its end, where the program does not care for that itself. One
+/// object at the beginning of main, before any communicator. Errors of MPI_COMM_WORLD come back as
+/// codes and do not end the program.
+class mpi_environment {
+ public:
+  /// \param thread_level what the program's threads need, such as MPI_THREAD_FUNNELED
+  /// \throws mpi_error, and communication_error where MPI cannot give that level.
+  explicit mpi_environment(int thread_level = MPI_THREAD_FUNNELED) {
+    int provided = 0;
+    check_mpi(MPI_Init_thread(nullptr, nullptr, thread_level, &provided), "MPI_Init_thread");
+    if (provided < thread_level) {
+      MPI_Finalize();
+      throw communication_error("MPI has thread level " + std::to_string(provided) + " and not " +
+                                std::to_string(thread_level));
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  }
+  mpi_environment(const mpi_environment&) = delete;
+  mpi_environment& operator=(const mpi_environment&) = delete;
+  ~mpi_environment() { MPI_Finalize(); }
+};
+
+/// What an MPI communicator may be told.
+struct mpi_options {
+  /// How long a collective waits for another rank.
+  std::chrono::milliseconds deadline = default_deadline;
+  /// The largest count that one call of MPI is given: larger operations are split. Smaller than
+  /// MPI's own only for tests. The same on all ranks.
+  offset_t largest_count = INT_MAX;
+};
+
+namespace mpi {
+
+/// MPI's own type for the arithmetic ones; for all others MPI_DATATYPE_NULL.
+template <class T>
+MPI_Datatype native_type() {
+  if constexpr (std::is_same_v<T, bool>) {
+    return MPI_CXX_BOOL;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return sizeof(T) == 4 ? MPI_FLOAT : sizeof(T) == 8 ? MPI_DOUBLE : MPI_LONG_DOUBLE;
+  } else if constexpr (std::is_integral_v<T>) {
+    constexpr bool is_signed = std::is_signed_v<T>;
+    switch (sizeof(T)) {
+      case 1: return is_signed ? MPI_INT8_T : MPI_UINT8_T;
+      case 2: return is_signed ? MPI_INT16_T : MPI_UINT16_T;
+      case 4: return is_signed ? MPI_INT32_T : MPI_UINT32_T;
+      default: return is_signed ? MPI_INT64_T : MPI_UINT64_T;
+    }
+  } else {
+    return MPI_DATATYPE_NULL;
+  }
+}
+
+/// What an all-reduce can combine: everything with + and <, half and bfloat16 as well.
+template <class T>
+concept reducible = element<T> && !std::same_as<T, bool> && requires(const T& a, const T& b) {
+  { a + b } -> std::convertible_to<T>;
+  { a < b } -> std::convertible_to<bool>;
+};
+
+template <reducible T, reduction How>
+T combined(const T& a, const T& b) {
+  if constexpr (How == reduction::sum) {
+    return static_cast<T>(a + b);
+  } else if constexpr (How == reduction::max) {
+    return a < b ? b : a;
+  } else {
+    return b < a ? b : a;
+  }
+}
+
+/// MPI calls it for types of its own making; `in` comes from lower ranks.
+template <reducible T, reduction How>
+void combine(void* in, void* in_out, int* count, MPI_Datatype*) {
+  const T* const a = static_cast<const T*>(in);
+  T* const b = static_cast<T*>(in_out);
+  for (int k = 0; k < *count; ++k) b[k] = combined<T, How>(a[k], b[k]);
+}
+
+/// A datatype that is freed with the object, unless it is MPI's own.
+class datatype {
+ public:
+  explicit datatype(MPI_Datatype native) : type_(native) {}
+  /// So many bytes.
+  static datatype bytes(offset_t count, offset_t largest_count);
+  template <class T>
+  static datatype of() {
+    if (native_type<T>() != MPI_DATATYPE_NULL) return datatype(native_type<T>());
+    return bytes(sizeof(T), INT_MAX);
+  }
+  datatype(datatype&& other) noexcept
+      : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)),
+        made_(std::exchange(other.made_, false)) {}
+  datatype& operator=(datatype&&) = delete;
+  ~datatype() {
+    if (made_) MPI_Type_free(&type_);
+  }
+  MPI_Datatype get() const noexcept { return type_; }
+
+ private:
+  MPI_Datatype type_;
+  bool made_ = false;
+};
+
+inline datatype datatype::bytes(offset_t count, offset_t largest_count) {
+  datatype result(MPI_DATATYPE_NULL);
+  const auto block = static_cast<int>(std::min(count, largest_count));
+  if (count <= largest_count) {
+    check_mpi(MPI_Type_contiguous(block, MPI_BYTE, &result.type_), "MPI_Type_contiguous");
+  } else {
+    // Whole blocks, then the rest: counts fit an int up to 2^62 bytes.
+    MPI_Datatype whole = MPI_DATATYPE_NULL;
+    check_mpi(MPI_Type_contiguous(block, MPI_BYTE, &whole), "MPI_Type_contiguous");
+    const offset_t blocks = count / block;
+    const std::array<int, 2> lengths{static_cast<int>(blocks), static_cast<int>(count % block)};
+    const std::array<MPI_Aint, 2> places{0, blocks * block};
+    const std::array<MPI_Datatype, 2> types{whole, MPI_BYTE};
+    const int code =
+        MPI_Type_create_struct(2, lengths.data(), places.data(), types.data(), &result.type_);
+    MPI_Type_free(&whole);
+    check_mpi(code, "MPI_Type_create_struct");
+  }
+  result.made_ = true;
+  check_mpi(MPI_Type_commit(&result.type_), "MPI_Type_commit");
+  return result;
+}
+
+/// MPI's own reductions for its own types, else ours; freed with the object.
+template <reducible T>
+class operation {
+ public:
+  explicit operation(reduction how) {
+    if (native_type<T>() != MPI_DATATYPE_NULL) {
+      op_ = how == reduction::sum ? MPI_SUM : how == reduction::max ? MPI_MAX : MPI_MIN;
+    } else {
+      made_ = true;
+      check_mpi(MPI_Op_create(how == reduction::sum   ? &combine<T, reduction::sum>
+                              : how == reduction::max ? &combine<T, reduction::max>
+                                                      : &combine<T, reduction::min>,
+                              1, &op_),
+                "MPI_Op_create");
+    }
+  }
+  operation(const operation&) = delete;
+  operation& operator=(const operation&) = delete;
+  ~operation() {
+    if (made_) MPI_Op_free(&op_);
+  }
+  MPI_Op get() const noexcept { return op_; }
+
+ private:
+  MPI_Op op_ = MPI_OP_NULL;
+  bool made_ = false;
+};
+
+/// Memory that MPI may still write to after a deadline: it is kept until the process ends.
+inline void keep_forever(std::vector<std::byte>&& memory) {
+  static auto* const kept = new std::vector<std::vector<std::byte>>();
+  kept->push_back(std::move(memory));
+}
+
+inline bool is_running() noexcept {
+  int initialised = 0;
+  int finalised = 0;
+  MPI_Initialized(&initialised);
+  MPI_Finalized(&finalised);
+  return initialised != 0 && finalised == 0;
+}
+
+/// An MPI_Comm, and what is to be done with it at the end.
+class handle {
+ public:
+  handle() = default;
+  handle(MPI_Comm comm, bool owned) : comm_(comm), owned_(owned) {
+    // Errors come back as codes instead of ending the program.
+    if (!owned_) MPI_Comm_get_errhandler(comm_, &former_);
+    check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  }
+  handle(handle&& other) noexcept
+      : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
+        former_(std::exchange(other.former_, MPI_ERRHANDLER_NULL)),
+        owned_(other.owned_) {}
+  handle& operator=(handle&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    std::swap(former_, other.former_);
+    std::swap(owned_, other.owned_);
+    return *this;
+  }
+  ~handle() {
+    if (comm_ == MPI_COMM_NULL || !is_running()) return;
+    if (former_ != MPI_ERRHANDLER_NULL) {
+      MPI_Comm_set_errhandler(comm_, former_);
+      MPI_Errhandler_free(&former_);
+    }
+    if (owned_) MPI_Comm_free(&comm_);
+  }
+  MPI_Comm get() const noexcept { return comm_; }
+  /// Leaves the communicator to MPI: freeing it could wait for ranks that do not come.
+  void leak() noexcept { owned_ = false; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Errhandler former_ = MPI_ERRHANDLER_NULL;
+  bool owned_ = false;
+};
+
+/// While it lives, errors that MPI attributes to no communicator come back as codes: Open MPI hands
+/// those of non-blocking collectives to the handler of MPI_COMM_WORLD, which by default ends the
+/// program. Nothing to do where the program has chosen codes, as mpi_environment does.
+class world_errors_return {
+ public:
+  world_errors_return() {
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &former_);
+    if (changes()) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  }
+  world_errors_return(const world_errors_return&) = delete;
+  world_errors_return& operator=(const world_errors_return&) = delete;
+  ~world_errors_return() {
+    if (changes()) MPI_Comm_set_errhandler(MPI_COMM_WORLD, former_);
+    MPI_Errhandler_free(&former_);
+  }
+
+ private:
+  bool changes() const noexcept { return former_ != MPI_ERRORS_RETURN; }
+
+  MPI_Errhandler former_ = MPI_ERRHANDLER_NULL;
+};
+
+/// World ranks are ranks in MPI_COMM_WORLD.
+inline group_seat seat_in(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL) reject("communicator", "MPI_COMM_NULL", "it must be one");
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  check_mpi(MPI_Comm_group(comm, &group), "MPI_Comm_group");
+  check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  int size = 0;
+  int me = 0;
+  MPI_Group_size(group, &size);
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<int> in_world(ranks.size());
+  for (int r = 0; r < size; ++r) ranks[static_cast<std::size_t>(r)] = r;
+  const int code = MPI_Group_translate_ranks(group, size, ranks.data(), world, in_world.data());
+  MPI_Group_free(&group);
+  MPI_Group_free(&world);
+  check_mpi(code, "MPI_Group_translate_ranks");
+  std::vector<world_rank> members;
+  for (const int r : in_world) members.push_back({r});  // one from elsewhere is refused: negative
+  return {group_members(std::move(members)), world_rank{me}};
+}
+
+}  // namespace mpi
+
+/// A group of MPI processes. Non-blocking collectives tested against the deadline; errors are
+/// exceptions. One thread at a time may use it, and MPI's thread level must allow that thread.
+///
+///     mpi_environment mpi;
+///     auto world = mpi_communicator::duplicate(MPI_COMM_WORLD);
+///     auto pair = world.split(world.rank().value / 2, 0);
+///
+/// After deadline_passed or mpi_error it refuses everything, and its MPI_Comm is left to MPI. The
+/// arrays of the call that threw are still MPI's: they must live until the process ends. (Not so
+/// those of exchange, split, agree and the header of broadcast_tensor, which the library keeps.)
+class mpi_communicator : public communicator_base<mpi_communicator> {
+ public:
+  static constexpr bool on_device = false;
+  template <class T>
+  static constexpr bool reduces = mpi::reducible<T>;
+  /// Broadcasts move in pieces of so many bytes, a few of them at a time: as fast as one piece
+  /// (docs/performance.md), and what a rank without memory for the whole needs.
+  static constexpr offset_t piece = 4 << 20;
+
+  /// A communicator of its own with the members of another: messages of the two never meet. The one
+  /// to choose in doubt. **Collective** over the members of `original`.
+  /// \throws invalid_input for MPI_COMM_NULL, a bad option; mpi_error; deadline_passed.
+  static mpi_communicator duplicate(MPI_Comm original, const mpi_options& options = {}) {
+    require_options(options);
+    group_seat seat = mpi::seat_in(original);
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Comm_idup(original, &copy, &request), "MPI_Comm_idup");
+    finish(request, options, "MPI_Comm_idup");
+    return mpi_communicator(mpi::handle(copy, true), std::move(seat), options);
+  }
+  /// Takes over a communicator, which is freed with the object. Not collective.
+  static mpi_communicator adopt(MPI_Comm comm, const mpi_options& options = {}) {
+    require_options(options);
+    group_seat seat = mpi::seat_in(comm);
+    return mpi_communicator(mpi::handle(comm, true), std::move(seat), options);
+  }
+  /// Uses a communicator that stays the caller's and must outlive the object. Until then its errors
+  /// come back as codes; then its error handler is what it was. Not collective.
+  static mpi_communicator borrow(MPI_Comm comm, const mpi_options& options = {}) {
+    require_options(options);
+    group_seat seat = mpi::seat_in(comm);
+    return mpi_communicator(mpi::handle(comm, false), std::move(seat), options);
+  }
+
+  memory_location location() const noexcept { return memory_location::host(); }
+  /// MPI here moves host memory, and cannot tell what a pointer points to.
+  memory_location location_of(const void*) const noexcept { return memory_location::host(); }
+
+  MPI_Comm get() const noexcept { return handle_.get(); }
+  std::chrono::milliseconds deadline() const noexcept { return options_.deadline; }
+
+  /// Few bytes of every rank, over on return. The memory is the library's while MPI has it.
+  void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
+    require_usable();
+    const auto n = static_cast<std::size_t>(bytes);
+    const std::size_t all_bytes = n * static_cast<std::size_t>(size());
+    staging_.resize(n + all_bytes);
+    std::memcpy(staging_.data(), mine, n);
+    try {
+      gather_bytes(staging_.data(), staging_.data() + n, bytes);
+    } catch (...) {
+      mpi::keep_forever(std::move(staging_));
+      throw;
+    }
+    std::memcpy(all, staging_.data() + n, all_bytes);
+  }
+
+  /// \throws std::bad_alloc for a rank without memory for one piece, after which the group cannot
+  /// be used.
+  void join_broadcast(offset_t bytes, group_rank root) {
+    require_usable();
+    const std::unique_ptr<std::byte[]> bounce(
+        new std::byte[static_cast<std::size_t>(std::min(bytes, largest_piece()))]);
+    for (offset_t done = 0; done < bytes; done += largest_piece()) {
+      const offset_t n = std::min(bytes - done, largest_piece());
+      run("MPI_Ibcast", [&](MPI_Request& request) {
+        return MPI_Ibcast(bounce.get(), static_cast<int>(n), MPI_BYTE, static_cast<int>(root.value),
+                          get(), &request);
+      });
+    }
+  }
+
+  /// Everything is over on return of every call.
+  void wait() { require_usable(); }
+
+  /// Collective over the members. What all ranks pass is exchanged first, with the deadline; MPI's
+  /// own split, which has none, starts when all ranks are known to be there.
+  mpi_communicator split(std::optional<offset_t> colour, offset_t key) {
+    require_usable();
+    auto [place, members] = exchanging::agree_on_split(*this, colour, key);
+    const group_seat seat{std::move(members), me()};
+    MPI_Comm made = MPI_COMM_NULL;
+    const int my_colour = place ? static_cast<int>(*place) : MPI_UNDEFINED;
+    const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;
+    check(MPI_Comm_split(get(), my_colour, my_key, &made), "MPI_Comm_split");
+    return mpi_communicator(place ? mpi::handle(made, true) : mpi::handle(), seat, options_);
+  }
+
+  /// Host memory. \throws std::bad_alloc
+  std::shared_ptr<void> allocate(offset_t bytes) const {
+    return {::operator new(static_cast<std::size_t>(bytes)), [](void* p) { ::operator delete(p); }};
+  }
+
+ private:
+  friend communicator_base<mpi_communicator>;
+  static constexpr std::size_t pieces_at_once = 4;
+
+  mpi_communicator(mpi::handle handle, group_seat seat, const mpi_options& options)
+      : communicator_base(std::move(seat)), handle_(std::move(handle)), options_(options) {}
+
+  static void require_options(const mpi_options& options) {
+    require_deadline(options.deadline);
+    if (options.largest_count < 1 || options.largest_count > INT_MAX) {
+      reject("largest_count", options.largest_count,
+             "it must be from 1 to " + std::to_string(INT_MAX) + ", what MPI can count to");
+    }
+  }
+  offset_t largest_piece() const noexcept { return std::min(piece, options_.largest_count); }
+
+  void require_usable() const {
+    require_member();
+    if (!broken_.empty()) {
+      throw communication_error("the communicator cannot be used any more: " + broken_);
+    }
+  }
+  void check(int code, const char* operation) {
+    if (code == MPI_SUCCESS) return;
+    mpi_error error(code, operation);
+    give_up(error.reason());
+    throw error;
+  }
+  void give_up(const std::string& why) {
+    broken_ = why;
+    handle_.leak();
+  }
+
+  static void finish(MPI_Request& request, const mpi_options& options, const char* operation) {
+    const mpi::world_errors_return codes;
+    int code = MPI_SUCCESS;
+    const bool done = waiting::wait_until(options.deadline, [&] {
+      int flag = 0;
+      code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+      return code != MPI_SUCCESS || flag != 0;
+    });
+    check_mpi(code, operation);
+    if (!done) throw deadline_passed(operation, options.deadline);
+  }
+  void finish(MPI_Request& request, const char* operation) {
+    try {
+      finish(request, options_, operation);
+    } catch (const communication_error& e) {
+      give_up(e.reason());
+      throw;
+    }
+  }
+  /// Starts an operation, and sees to its end.
+  template <class Start>
+  void run(const char* operation, const Start& start) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(start(request), operation);
+    finish(request, operation);
+  }
+
+  void gather_bytes(const void* mine, void* all, offset_t bytes) {
+    require_usable();
+    const bool in_place = mine == static_cast<const std::byte*>(all) + rank().value * bytes;
+    const void* const from = in_place ? MPI_IN_PLACE : mine;
+    const bool small = bytes <= options_.largest_count;
+    const auto type =
+        small ? mpi::datatype(MPI_BYTE) : mpi::datatype::bytes(bytes, options_.largest_count);
+    const int count = small ? static_cast<int>(bytes) : 1;
+    run("MPI_Iallgather", [&](MPI_Request& request) {
+      return MPI_Iallgather(from, count, type.get(), all, count, type.get(), get(), &request);
+    });
+  }
+
+  void broadcast_bytes(void* data, offset_t bytes, group_rank root) {
+    require_usable();
+    if (bytes <= largest_piece()) {
+      return run("MPI_Ibcast", [&](MPI_Request& request) {
+        return MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(root.value),
+                          get(), &request);
+      });
+    }
+    // A ring of requests, the oldest of which is waited for.
+    std::array<MPI_Request, pieces_at_once> requests;
+    requests.fill(MPI_REQUEST_NULL);
+    std::size_t next = 0;
+    for (offset_t done = 0; done < bytes; done += largest_piece()) {
+      MPI_Request& request = requests[next++ % pieces_at_once];
+      if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast");
+      check(MPI_Ibcast(static_cast<std::byte*>(data) + done,
+                       static_cast<int>(std::min(bytes - done, largest_piece())), MPI_BYTE,
+                       static_cast<int>(root.value), get(), &request),
+            "MPI_Ibcast");
+    }
+    for (std::size_t k = 0; k < pieces_at_once; ++k) {
+      MPI_Request& request = requests[next++ % pieces_at_once];
+      if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast");
+    }
+  }
+
+  template <mpi::reducible T>
+  void reduce(const T* in, T* out, offset_t n, reduction how) {
+    require_usable();
+    const mpi::operation<T> op(how);
+    const auto type = mpi::datatype::of<T>();
+    for (offset_t done = 0; done < n; done += options_.largest_count) {
+      const auto count = static_cast<int>(std::min(n - done, options_.largest_count));
+      const void* const from = in == out ? MPI_IN_PLACE : in + done;
+      run("MPI_Iallreduce", [&](MPI_Request& request) {
+        return MPI_Iallreduce(from, out + done, count, type.get(), op.get(), get(), &request);
+      });
+    }
+  }
+
+  template <mpi::reducible T>
+  void reduce_blocks(const T* in, T* out, offset_t n, reduction how) {
+    require_usable();
+    const mpi::operation<T> op(how);
+    const auto type = mpi::datatype::of<T>();
+    if (n <= options_.largest_count) {
+      run("MPI_Ireduce_scatter_block", [&](MPI_Request& request) {
+        return MPI_Ireduce_scatter_block(in, out, static_cast<int>(n), type.get(), op.get(), get(),
+                                         &request);
+      });
+      return;
+    }
+    // Blocks too long for one call: each goes to its rank in pieces.
+    for (offset_t r = 0; r < size(); ++r) {
+      for (offset_t done = 0; done < n; done += options_.largest_count) {
+        const auto count = static_cast<int>(std::min(n - done, options_.largest_count));
+        run("MPI_Ireduce", [&](MPI_Request& request) {
+          return MPI_Ireduce(in + r * n + done, out + done, count, type.get(), op.get(),
+                             static_cast<int>(r), get(), &request);
+        });
+      }
+    }
+  }
+
+  mpi::handle handle_;
+  mpi_options options_;
+  std::string broken_;
+  std::vector<std::byte> staging_;  ///< of exchange
+};
+
+static_assert(communicator<mpi_communicator>);
+
+}  // namespace seqpack

@@ -1,0 +1,36 @@
+/// \file
+/// Failures of the CUDA runtime. Needs the toolkit's headers, and no CUDA compiler.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "seqpack/core/source_place.hpp"
+
+namespace seqpack {
+
+/// A call of the CUDA runtime that failed: its code, and where the library made it.
+class cuda_error : public std::runtime_error {
+ public:
+  explicit cuda_error(cudaError_t code, source_place where = source_place::current())
+      : std::runtime_error(std::string("CUDA error ") + cudaGetErrorName(code) + " (" +
+                           cudaGetErrorString(code) + ") at " + where.to_string()),
+        code_(code),
+        where_(where) {}
+
+  cudaError_t code() const noexcept { return code_; }
+  const source_place& where() const noexcept { return where_; }
+
+ private:
+  cudaError_t code_;
+  source_place where_;
+};
+
+/// \throws cuda_error unless the code is cudaSuccess; it names the place of the call.
+inline void check_cuda(cudaError_t code, source_place where = source_place::current()) {
+  if (code != cudaSuccess) throw cuda_error(code, where);
+}
+
+}  // namespace seqpack

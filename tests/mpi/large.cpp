@@ -1,0 +1,66 @@
+// More than 2^31 bytes, which MPI's counts cannot say. Two ranks.
+#define BOOST_TEST_MODULE mpi_large
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "seqpack/comm/broadcast.hpp"
+#include "support/mpi.hpp"
+
+using namespace seqpack;
+using namespace seqpack::testing;
+
+namespace {
+
+// The count that became -2147482417 in 32 bits.
+constexpr offset_t bytes = 2147484879;
+
+/// A byte that says where it is.
+constexpr std::uint8_t byte_at(offset_t k) {
+  return static_cast<std::uint8_t>((static_cast<std::uint64_t>(k) * 0x9E3779B97F4A7C15u) >> 56);
+}
+
+/// Every 4099th byte, the first and last ones, and those around 2^31.
+template <class F>
+void at_some_places(offset_t size, F&& f) {
+  for (offset_t k = 0; k < size; k += 4099) f(k);
+  for (offset_t k = 0; k < 16; ++k) f(size - 1 - k);
+  for (offset_t k = -16; k < 16; ++k) f((offset_t{1} << 31) + k);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_tensor_of_more_than_2_to_the_31_bytes) {
+  auto group = world();
+  const bool is_root = group.rank().value == 1;
+  std::unique_ptr<std::uint8_t[]> memory;
+  std::optional<tensor_view<std::uint8_t>> mine;
+  if (is_root) {
+    memory.reset(new std::uint8_t[static_cast<std::size_t>(bytes)]());
+    at_some_places(bytes, [&](offset_t k) { memory[static_cast<std::size_t>(k)] = byte_at(k); });
+    mine = tensor_view<std::uint8_t>(memory.get(), {bytes});
+  }
+  const auto received = broadcast_tensor<std::uint8_t>(mine, group_rank{1}, group);
+  BOOST_TEST(received.shape().elements() == bytes);
+  offset_t wrong = 0;
+  at_some_places(bytes, [&](offset_t k) { wrong += received.data()[k] != byte_at(k); });
+  BOOST_TEST(wrong == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_gather_of_more_than_2_to_the_31_bytes_of_each_rank) {
+  auto group = world();
+  const offset_t mine = group.rank().value;
+  std::unique_ptr<std::uint8_t[]> all(
+      new std::uint8_t[static_cast<std::size_t>(bytes * group.size())]());
+  std::uint8_t* const part = all.get() + mine * bytes;
+  at_some_places(bytes, [&](offset_t k) { part[k] = byte_at(k + mine); });
+  group.all_gather(static_cast<const std::uint8_t*>(part), all.get(), bytes);
+  offset_t wrong = 0;
+  for (offset_t r = 0; r < group.size(); ++r) {
+    at_some_places(bytes, [&](offset_t k) {
+      wrong += all[static_cast<std::size_t>(r * bytes + k)] != byte_at(k + r);
+    });
+  }
+  BOOST_TEST(wrong == 0);
+}

@@ -1,0 +1,145 @@
+#define BOOST_TEST_MODULE comm_communicator
+#include "seqpack/comm/communicator.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/self.hpp"
+#include "support/broadcast_suite.hpp"
+#include "support/communicator_suite.hpp"
+
+using namespace seqpack;
+using namespace seqpack::testing;
+
+namespace {
+
+/// A communicator as a user would write it: around another one, counting calls.
+class counting_communicator {
+ public:
+  static constexpr bool on_device = false;
+  template <class T>
+  static constexpr bool reduces = self_communicator::reduces<T>;
+
+  explicit counting_communicator(self_communicator inner = {}) : inner_(std::move(inner)) {}
+
+  bool is_member() const { return inner_.is_member(); }
+  group_rank rank() const { return inner_.rank(); }
+  offset_t size() const { return inner_.size(); }
+  const group_members& members() const { return inner_.members(); }
+  memory_location location() const { return memory_location::host(); }
+  memory_location location_of(const void*) const { return memory_location::host(); }
+  template <class T>
+  void all_gather(const T* mine, T* all, offset_t n) {
+    ++collectives;
+    inner_.all_gather(mine, all, n);
+  }
+  template <class T>
+  void all_reduce(const T* in, T* out, offset_t n, reduction how) {
+    ++collectives;
+    inner_.all_reduce(in, out, n, how);
+  }
+  template <class T>
+  void reduce_scatter(const T* in, T* out, offset_t n, reduction how) {
+    ++collectives;
+    inner_.reduce_scatter(in, out, n, how);
+  }
+  template <class T>
+  void broadcast(T* data, offset_t n, group_rank root) {
+    if (n > 0) ++collectives;
+    inner_.broadcast(data, n, root);
+  }
+  void join_broadcast(offset_t bytes, group_rank root) {
+    ++collectives;
+    inner_.join_broadcast(bytes, root);
+  }
+  void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
+    ++collectives;
+    inner_.exchange(mine, all, bytes);
+  }
+  void wait() { inner_.wait(); }
+  counting_communicator split(std::optional<offset_t> colour, offset_t key) {
+    return counting_communicator(inner_.split(colour, key));
+  }
+  std::shared_ptr<void> allocate(offset_t bytes) { return inner_.allocate(bytes); }
+
+  int collectives = 0;
+
+ private:
+  self_communicator inner_;
+};
+
+struct without_deadline_or_wait {
+  static constexpr bool on_device = false;
+  group_rank rank() const { return {}; }
+  offset_t size() const { return 1; }
+};
+
+}  // namespace
+
+static_assert(communicator<self_communicator>);
+static_assert(communicator<counting_communicator>);
+static_assert(!communicator<without_deadline_or_wait>);
+static_assert(!communicator<const self_communicator>);
+static_assert(!communicator<int>);
+static_assert(any_rank<group_rank> && any_rank<world_rank>);
+static_assert(!any_rank<int>);
+
+BOOST_AUTO_TEST_CASE(one_of_a_users_own_conforms) {
+  counting_communicator group;
+  findings found;
+  check_communicator(group, found);
+  check_broadcast_tensor(group, found);
+  found.report();
+}
+
+BOOST_AUTO_TEST_CASE(a_broadcast_is_two_collectives) {
+  counting_communicator group;
+  std::vector<float> numbers(5);
+  broadcast_tensor(tensor_view(numbers), group_rank{0}, group);
+  BOOST_TEST(group.collectives == 2);
+  broadcast_tensor(tensor_view<float>(nullptr, {0, 4}), group_rank{0}, group);
+  BOOST_TEST(group.collectives == 3);  // nothing to send
+}
+
+BOOST_AUTO_TEST_CASE(locations) {
+  const memory_location anywhere;
+  const auto host = memory_location::host();
+  const auto device0 = memory_location::on_device(0);
+  const auto device1 = memory_location::on_device(1);
+  BOOST_TEST(host.accepts(host));
+  BOOST_TEST(host.accepts(anywhere));
+  BOOST_TEST(anywhere.accepts(device1));
+  BOOST_TEST(device1.accepts(device1));
+  BOOST_TEST(!host.accepts(device0));
+  BOOST_TEST(!device0.accepts(device1));
+  BOOST_TEST(!device0.accepts(host));
+  BOOST_TEST(host.to_string() == "host memory");
+  BOOST_TEST(device1.to_string() == "memory of CUDA device 1");
+  BOOST_TEST(anywhere.to_string() == "memory anywhere");
+}
+
+BOOST_AUTO_TEST_CASE(waiting_ends) {
+  using namespace std::chrono_literals;
+  int polls = 0;
+  BOOST_TEST(waiting::wait_until(10s, [&] { return ++polls == 3; }));
+  BOOST_TEST(polls == 3);
+  const auto start = std::chrono::steady_clock::now();
+  BOOST_TEST(!waiting::wait_until(30ms, [] { return false; }));
+  BOOST_TEST((std::chrono::steady_clock::now() - start >= 30ms));
+}
+
+BOOST_AUTO_TEST_CASE(errors_say_where) {
+  const communication_error error("nothing works");
+  BOOST_TEST(error.reason() == "nothing works");
+  BOOST_TEST(std::string(error.where().file).find("communicator.cpp") != std::string::npos);
+  BOOST_TEST(error.where().line == __LINE__ - 3);
+  BOOST_TEST(std::string(error.what()) == "nothing works (at " + error.where().to_string() + ")");
+  const deadline_passed late("all_gather", std::chrono::milliseconds(250));
+  BOOST_TEST(late.reason() ==
+             "all_gather has waited 250 ms for another rank, the deadline of the communicator");
+  const collective_mismatch mismatch({2}, "shape on rank 2", "[3]", "it must be [4]");
+  BOOST_TEST(mismatch.rank().value == 2);
+  BOOST_TEST(std::string(mismatch.what()) == "shape on rank 2 is [3]: it must be [4]");
+}
