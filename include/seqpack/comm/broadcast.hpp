@@ -182,6 +182,12 @@ std::shared_ptr<void> allocate(C& group, const broadcast_options& options, offse
   return memory;
 }
 
+/// Memory that was allocated here and that the engine may still write to must not be freed.
+template <communicator C>
+void keep_if_held(C& group, std::shared_ptr<void> memory) {
+  if constexpr (requires { group.keep(memory); }) group.keep(std::move(memory));
+}
+
 /// The one broadcast under all the others.
 /// \param expected the element type of a rank that brings nothing, if it knows it
 template <communicator C, any_rank Root>
@@ -208,7 +214,12 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
       throw;
     }
   }
-  group.broadcast(static_cast<std::byte*>(result.data()), result.view().bytes(), from);
+  try {
+    group.broadcast(static_cast<std::byte*>(result.data()), result.view().bytes(), from);
+  } catch (const communication_error&) {
+    keep_if_held(group, std::move(result).memory());
+    throw;
+  }
   return result;
 }
 

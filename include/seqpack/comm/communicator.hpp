@@ -72,6 +72,9 @@ struct memory_location {
 /// - `C::on_device`: whether it moves device memory
 /// - `C::template reduces<T>`: whether it can reduce elements of type T
 ///
+/// A model whose engine may write to memory after it threw has `c.keep(memory)` too, which keeps
+/// what `c.allocate` gave.
+///
 /// Elements are trivially copyable and travel as bytes; only reductions care for the type.
 template <class C>
 concept communicator =

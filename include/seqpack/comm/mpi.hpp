@@ -210,9 +210,9 @@ class operation {
   bool made_ = false;
 };
 
-/// Memory that MPI may still write to after a deadline: it is kept until the process ends.
-inline void keep_forever(std::vector<std::byte>&& memory) {
-  static auto* const kept = new std::vector<std::vector<std::byte>>();
+/// Keeps what MPI may still write to after a deadline, until the process ends.
+inline void keep_forever(std::shared_ptr<void> memory) {
+  static auto* const kept = new std::vector<std::shared_ptr<void>>();
   kept->push_back(std::move(memory));
 }
 
@@ -317,7 +317,8 @@ inline group_seat seat_in(MPI_Comm comm) {
 ///
 /// After deadline_passed or mpi_error it refuses everything, and its MPI_Comm is left to MPI. The
 /// arrays of the call that threw are still MPI's: they must live until the process ends. (Not so
-/// those of exchange, split, agree and the header of broadcast_tensor, which the library keeps.)
+/// where the arrays are the library's, as in exchange, split, agree, the header of broadcast_tensor
+/// and the tensors that it allocates: the library keeps them.)
 class mpi_communicator : public communicator_base<mpi_communicator> {
  public:
   static constexpr bool on_device = false;
@@ -333,11 +334,16 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   static mpi_communicator duplicate(MPI_Comm original, const mpi_options& options = {}) {
     require_options(options);
     group_seat seat = mpi::seat_in(original);
-    MPI_Comm copy = MPI_COMM_NULL;
+    const auto copy = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Comm_idup(original, &copy, &request), "MPI_Comm_idup");
-    finish(request, options, "MPI_Comm_idup");
-    return mpi_communicator(mpi::handle(copy, true), std::move(seat), options);
+    check_mpi(MPI_Comm_idup(original, copy.get(), &request), "MPI_Comm_idup");
+    try {
+      finish(request, options, "MPI_Comm_idup");
+    } catch (...) {
+      mpi::keep_forever(copy);  // a late rank completes it
+      throw;
+    }
+    return mpi_communicator(mpi::handle(*copy, true), std::move(seat), options);
   }
   /// Takes over a communicator, which is freed with the object. Not collective.
   static mpi_communicator adopt(MPI_Comm comm, const mpi_options& options = {}) {
@@ -370,7 +376,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     try {
       gather_bytes(staging_.data(), staging_.data() + n, bytes);
     } catch (...) {
-      mpi::keep_forever(std::move(staging_));
+      mpi::keep_forever(std::make_shared<std::vector<std::byte>>(std::move(staging_)));
       throw;
     }
     std::memcpy(all, staging_.data() + n, all_bytes);
@@ -380,14 +386,15 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// be used.
   void join_broadcast(offset_t bytes, group_rank root) {
     require_usable();
-    const std::unique_ptr<std::byte[]> bounce(
-        new std::byte[static_cast<std::size_t>(std::min(bytes, largest_piece()))]);
-    for (offset_t done = 0; done < bytes; done += largest_piece()) {
-      const offset_t n = std::min(bytes - done, largest_piece());
-      run("MPI_Ibcast", [&](MPI_Request& request) {
-        return MPI_Ibcast(bounce.get(), static_cast<int>(n), MPI_BYTE, static_cast<int>(root.value),
-                          get(), &request);
-      });
+    const auto bounce = std::make_shared<std::vector<std::byte>>(
+        static_cast<std::size_t>(std::min(bytes, largest_piece())));
+    try {
+      for (offset_t done = 0; done < bytes; done += largest_piece()) {
+        broadcast_piece(bounce->data(), std::min(bytes - done, largest_piece()), root);
+      }
+    } catch (...) {
+      mpi::keep_forever(bounce);
+      throw;
     }
   }
 
@@ -406,6 +413,9 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     check(MPI_Comm_split(get(), my_colour, my_key, &made), "MPI_Comm_split");
     return mpi_communicator(place ? mpi::handle(made, true) : mpi::handle(), seat, options_);
   }
+
+  /// Keeps memory until the process ends: what a call that threw may have left to MPI.
+  void keep(std::shared_ptr<void> memory) { mpi::keep_forever(std::move(memory)); }
 
   /// Host memory. \throws std::bad_alloc
   std::shared_ptr<void> allocate(offset_t bytes) const {
@@ -485,14 +495,15 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     });
   }
 
+  void broadcast_piece(void* data, offset_t bytes, group_rank root) {
+    run("MPI_Ibcast", [&](MPI_Request& request) {
+      return MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(root.value),
+                        get(), &request);
+    });
+  }
   void broadcast_bytes(void* data, offset_t bytes, group_rank root) {
     require_usable();
-    if (bytes <= largest_piece()) {
-      return run("MPI_Ibcast", [&](MPI_Request& request) {
-        return MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(root.value),
-                          get(), &request);
-      });
-    }
+    if (bytes <= largest_piece()) return broadcast_piece(data, bytes, root);
     // A ring of requests, the oldest of which is waited for.
     std::array<MPI_Request, pieces_at_once> requests;
     requests.fill(MPI_REQUEST_NULL);
