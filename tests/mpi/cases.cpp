@@ -6,6 +6,9 @@
 
 #include "seqpack/comm/broadcast.hpp"
 #include "seqpack/comm/subgroup.hpp"
+#include "seqpack/interop/packed_seq_params.hpp"
+#include "seqpack/pack/layout.hpp"
+#include "seqpack/parallel/agree.hpp"
 #include "support/mpi.hpp"
 #include "support/strided_span.hpp"
 
@@ -174,4 +177,40 @@ BOOST_AUTO_TEST_CASE(case_74_the_root_is_a_rank_of_the_group) {
     }
     BOOST_TEST(number == 30);
   }
+}
+
+BOOST_AUTO_TEST_CASE(case_75_every_pipeline_stage_has_the_same_packed_parameters) {
+  if (world_size() != 8) return;
+  // 4 stages of 2 tensor-parallel ranks; only the first rank has the batch.
+  auto all = world();
+  std::vector<std::int32_t> lengths;
+  std::optional<tensor_view<std::int32_t>> mine;
+  if (my_world_rank() == 0) {
+    lengths = {5, 3, 8};
+    mine = tensor_view(lengths);
+  }
+  const auto received = broadcast_tensor<std::int32_t>(mine, group_rank{0}, all);
+  const auto layout = make_layout(received.elements(), padding{each_multiple_of<4>{}});
+  agree(all, layout);
+  std::vector<std::int32_t> seq_idx(static_cast<std::size_t>(layout.total_tokens()));
+  std::vector<std::int32_t> of_a_shard(layout.cu_seqlens().size());
+  const auto params =
+      make_packed_seq_params(host, layout, std::span(seq_idx), std::span(of_a_shard));
+  const auto& cu = params.cu_seqlens_q;
+  BOOST_TEST(
+      std::vector<std::int32_t>(cu.begin(), cu.end()) == (std::vector<std::int32_t>{0, 8, 12, 20}),
+      boost::test_tools::per_element());
+
+  // Stage 1, tensor-parallel rank 1 has lost them.
+  const auto lost = make_layout(std::vector<std::int32_t>{});
+  const auto call = [&] {
+    my_world_rank() == 3 ? agree(all, lost, "the packed row")
+                         : agree(all, layout, "the packed row");
+  };
+  BOOST_CHECK_EXCEPTION(call(), collective_mismatch, [](const collective_mismatch& e) {
+    BOOST_TEST(e.what() ==
+               "batch size of the packed row on rank 3 is 0: it must be 3, as on rank 0");
+    return true;
+  });
+  agree(all, layout);
 }

@@ -31,13 +31,13 @@ void at_some_places(offset_t size, F&& f) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_tensor_of_more_than_2_to_the_31_bytes) {
+BOOST_AUTO_TEST_CASE(case_70_a_tensor_of_more_than_2_to_the_31_bytes) {
   auto group = world();
   const bool is_root = group.rank().value == 1;
   std::unique_ptr<std::uint8_t[]> memory;
   std::optional<tensor_view<std::uint8_t>> mine;
   if (is_root) {
-    memory.reset(new std::uint8_t[static_cast<std::size_t>(bytes)]());
+    memory.reset(new std::uint8_t[static_cast<std::size_t>(bytes)]);
     at_some_places(bytes, [&](offset_t k) { memory[static_cast<std::size_t>(k)] = byte_at(k); });
     mine = tensor_view<std::uint8_t>(memory.get(), {bytes});
   }
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_gather_of_more_than_2_to_the_31_bytes_of_each_rank) {
   auto group = world();
   const offset_t mine = group.rank().value;
   std::unique_ptr<std::uint8_t[]> all(
-      new std::uint8_t[static_cast<std::size_t>(bytes * group.size())]());
+      new std::uint8_t[static_cast<std::size_t>(bytes * group.size())]);
   std::uint8_t* const part = all.get() + mine * bytes;
   at_some_places(bytes, [&](offset_t k) { part[k] = byte_at(k + mine); });
   group.all_gather(static_cast<const std::uint8_t*>(part), all.get(), bytes);

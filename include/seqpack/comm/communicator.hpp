@@ -83,7 +83,8 @@ concept communicator =
              std::int64_t* out64, offset_t n, const std::byte* mine, std::byte* all, reduction how,
              group_rank r, std::optional<offset_t> colour) {
       { C::on_device } -> std::convertible_to<bool>;
-      requires C::template reduces<float>&& C::template reduces<std::int64_t>;
+      requires C::template reduces<float>;
+      requires C::template reduces<std::int64_t>;
       { k.is_member() } -> std::same_as<bool>;
       { k.rank() } -> std::same_as<group_rank>;
       { k.size() } -> std::same_as<offset_t>;

@@ -145,6 +145,7 @@ split_result agree_on_split(C& parent, std::optional<offset_t> colour, offset_t 
                    [&](std::size_t a, std::size_t b) { return records[a].key < records[b].key; });
 
   std::vector<world_rank> members;
+  members.reserve(mine.size());
   for (const std::size_t r : mine) {
     members.push_back(parent.members().to_world({static_cast<offset_t>(r)}));
   }

@@ -302,6 +302,7 @@ inline group_seat seat_in(MPI_Comm comm) {
   MPI_Group_free(&world);
   check_mpi(code, "MPI_Group_translate_ranks");
   std::vector<world_rank> members;
+  members.reserve(in_world.size());
   for (const int r : in_world) members.push_back({r});  // one from elsewhere is refused: negative
   return {group_members(std::move(members)), world_rank{me}};
 }

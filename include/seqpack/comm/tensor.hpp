@@ -190,8 +190,8 @@ class basic_tensor {
   /// \param memory keeps the elements alive; none where the caller does
   explicit basic_tensor(const View& view, std::shared_ptr<void> memory = nullptr)
       : view_(view), memory_(std::move(memory)) {}
-  basic_tensor(basic_tensor&&) = default;
-  basic_tensor& operator=(basic_tensor&&) = default;
+  basic_tensor(basic_tensor&&) noexcept = default;
+  basic_tensor& operator=(basic_tensor&&) noexcept = default;
 
   const View& view() const noexcept { return view_; }
   auto data() const noexcept { return view_.data; }
