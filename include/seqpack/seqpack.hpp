@@ -1,9 +1,18 @@
 /// \file
-/// Everything that any C++20 compiler can use: policies, layouts, pack and unpack on the host. CUDA
-/// is in seqpack/seqpack.cuh, host threads in seqpack/exec/threads.hpp, drawing in
+/// Everything that any C++20 compiler can use: policies, layouts, pack and unpack on the host, and
+/// what groups of ranks do. CUDA is in seqpack/seqpack.cuh, groups over MPI in seqpack/comm/mpi.hpp
+/// and over NCCL in seqpack/comm/nccl.hpp, host threads in seqpack/exec/threads.hpp, drawing in
 /// seqpack/pack/draw.hpp.
 #pragma once
 
+#include "seqpack/comm/broadcast.hpp"
+#include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/element_type.hpp"
+#include "seqpack/comm/error.hpp"
+#include "seqpack/comm/rank.hpp"
+#include "seqpack/comm/self.hpp"
+#include "seqpack/comm/subgroup.hpp"
+#include "seqpack/comm/tensor.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/extent.hpp"
@@ -15,12 +24,16 @@
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/counts.hpp"
 #include "seqpack/pack/layout.hpp"
+#include "seqpack/pack/layout_hash.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/mask.hpp"
 #include "seqpack/pack/pack.hpp"
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/pack/place.hpp"
+#include "seqpack/pack/rearrange.hpp"
 #include "seqpack/pack/unpack.hpp"
+#include "seqpack/parallel/agree.hpp"
+#include "seqpack/parallel/context_gather.hpp"
 #include "seqpack/policy/compatibility.hpp"
 #include "seqpack/policy/padding.hpp"
 #include "seqpack/policy/parallel_settings.hpp"

@@ -16,7 +16,8 @@ BOOST_AUTO_TEST_CASE(conforms) {
 }
 
 BOOST_AUTO_TEST_CASE(conforms_where_every_operation_is_split) {
-  auto group = world({.deadline = patient.deadline, .largest_count = 1000});
+  // A number that divides nothing, so that there are rests.
+  auto group = world({.deadline = patient.deadline, .largest_count = 997});
   auto found = my_findings();
   check_communicator(group, found);
   found.report();

@@ -36,6 +36,8 @@ BOOST_AUTO_TEST_CASE(an_error_of_mpi_is_an_exception_with_its_code_and_message) 
   // Ranks that gather different numbers of elements: the longer message does not fit.
   if (world_size() != 2) return;
   auto group = world();
+  // In a program whose errors end it, as they do by default.
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   static std::vector<int> mine(100), all(200);
   const offset_t n = group.rank().value == 0 ? 1 : 100;
   bool caught = false;
@@ -57,6 +59,11 @@ BOOST_AUTO_TEST_CASE(an_error_of_mpi_is_an_exception_with_its_code_and_message) 
     });
   }
   BOOST_TEST(caught == (group.rank().value == 0));
+  MPI_Errhandler now = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &now);
+  BOOST_TEST((now == MPI_ERRORS_ARE_FATAL));
+  MPI_Errhandler_free(&now);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

@@ -30,8 +30,10 @@ class group_array {
       : group_(group),
         size_(values.size()),
         memory_(group.allocate(static_cast<offset_t>(2 * guard + values.size() * sizeof(T)))) {
-    std::vector<unsigned char> all(2 * guard + size_ * sizeof(T), poison);
-    if (size_ > 0) std::memcpy(all.data() + guard, values.data(), size_ * sizeof(T));
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(values.data());
+    std::vector<unsigned char> all(guard, poison);
+    all.insert(all.end(), bytes, bytes + size_ * sizeof(T));
+    all.insert(all.end(), guard, poison);
     group_copies<C>::upload(group_, memory_.get(), all.data(), all.size());
   }
   group_array(C& group, std::size_t size, const T& value)

@@ -19,12 +19,16 @@ namespace seqpack {
 struct group_rank {
   offset_t value = 0;
   friend constexpr auto operator<=>(group_rank, group_rank) = default;
+  // Of its own: nvcc 13.0 loses the one that the line above implies.
+  friend constexpr bool operator==(group_rank, group_rank) = default;
 };
 
 /// A rank among all processes or devices that take part: what all groups are made from.
 struct world_rank {
   offset_t value = 0;
   friend constexpr auto operator<=>(world_rank, world_rank) = default;
+  // Of its own: nvcc 13.0 loses the one that the line above implies.
+  friend constexpr bool operator==(world_rank, world_rank) = default;
 };
 
 /// Who belongs to a group, in the order of the group's ranks, and with it the only way from one

@@ -1,0 +1,713 @@
+/// \file
+/// Groups of CUDA devices over NCCL; they move device memory. CMake component: seqpack::nccl. Needs
+/// the toolkit's and NCCL's headers, and no CUDA compiler.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <climits>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/error.hpp"
+#include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/rank.hpp"
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/view.hpp"
+#include "seqpack/exec/cuda_error.hpp"
+
+namespace seqpack {
+
+static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
+              "seqpack needs NCCL 2.18, the first one with ncclCommSplit");
+
+/// A call of NCCL that failed, or an operation of NCCL that did later: its code, NCCL's own
+/// message, and where the library made the call.
+class nccl_error : public communication_error {
+ public:
+  /// \param comm what NCCL is asked about its last error; it must not have been aborted yet
+  nccl_error(ncclResult_t code, const std::string& operation, ncclComm_t comm = nullptr,
+             source_place where = source_place::current())
+      : communication_error(operation + " failed: " + message(code, comm), where), code_(code) {}
+
+  ncclResult_t code() const noexcept { return code_; }
+
+ private:
+  static std::string message(ncclResult_t code, ncclComm_t comm) {
+    const char* const last = ncclGetLastError(comm);
+    const std::string text = last == nullptr ? "" : last;
+    return std::string(ncclGetErrorString(code)) + " (NCCL error " + std::to_string(code) + ")" +
+           (text.empty() ? "" : ": " + text);
+  }
+
+  ncclResult_t code_;
+};
+
+/// \throws nccl_error unless the code is ncclSuccess.
+inline void check_nccl(ncclResult_t code, const char* operation, ncclComm_t comm = nullptr,
+                       source_place where = source_place::current()) {
+  if (code != ncclSuccess) throw nccl_error(code, operation, comm, where);
+}
+
+/// What an NCCL communicator may be told.
+struct nccl_options {
+  /// How long a collective waits for another rank, and how long wait() waits for the stream.
+  std::chrono::milliseconds deadline = default_deadline;
+};
+
+/// NCCL's name for a type that it reduces, as `value`. Specialise it for a type of one's own that
+/// is laid out as one of these; all others travel, and cannot be reduced.
+template <class T>
+struct nccl_type {};
+/// Every integer of 1, 4 or 8 bytes; NCCL has none of 2.
+template <std::integral T>
+  requires(!std::same_as<T, bool> && (sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8))
+struct nccl_type<T> {
+  static constexpr ncclDataType_t value =
+      sizeof(T) == 1   ? (std::is_signed_v<T> ? ncclInt8 : ncclUint8)
+      : sizeof(T) == 4 ? (std::is_signed_v<T> ? ncclInt32 : ncclUint32)
+                       : (std::is_signed_v<T> ? ncclInt64 : ncclUint64);
+};
+template <>
+struct nccl_type<float> : std::integral_constant<ncclDataType_t, ncclFloat32> {};
+template <>
+struct nccl_type<double> : std::integral_constant<ncclDataType_t, ncclFloat64> {};
+template <>
+struct nccl_type<__half> : std::integral_constant<ncclDataType_t, ncclFloat16> {};
+template <>
+struct nccl_type<__nv_bfloat16> : std::integral_constant<ncclDataType_t, ncclBfloat16> {};
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0) && CUDART_VERSION >= 11080
+/// On devices of compute capability 9.0 and more.
+template <>
+struct nccl_type<__nv_fp8_e4m3> : std::integral_constant<ncclDataType_t, ncclFloat8e4m3> {};
+/// On devices of compute capability 9.0 and more.
+template <>
+struct nccl_type<__nv_fp8_e5m2> : std::integral_constant<ncclDataType_t, ncclFloat8e5m2> {};
+#endif
+
+namespace nccl {
+
+/// What a reduction can combine.
+template <class T>
+concept reducible = element<T> && requires {
+  { nccl_type<std::remove_cv_t<T>>::value } -> std::convertible_to<ncclDataType_t>;
+};
+
+constexpr ncclRedOp_t operation_of(reduction how) noexcept {
+  return how == reduction::sum ? ncclSum : how == reduction::max ? ncclMax : ncclMin;
+}
+
+/// A device that is current for as long as the object lives. One that cannot become it shows in the
+/// calls that follow: destructors need this too.
+class current_device {
+ public:
+  explicit current_device(int device) noexcept {
+    if (cudaGetDevice(&before_) != cudaSuccess) before_ = device;
+    if (before_ != device) cudaSetDevice(device);
+    device_ = device;
+  }
+  current_device(const current_device&) = delete;
+  current_device& operator=(const current_device&) = delete;
+  ~current_device() {
+    if (before_ != device_) cudaSetDevice(before_);
+  }
+
+ private:
+  int before_ = 0;
+  int device_ = 0;
+};
+
+/// Takes a code that is dealt with out of the runtime's record, where the program would find it.
+inline void forget(cudaError_t code) noexcept {
+  if (cudaPeekAtLastError() == code) cudaGetLastError();
+}
+
+/// The number of devices, at least 1.
+inline int count_devices() {
+  int devices = 0;
+  const cudaError_t code = cudaGetDeviceCount(&devices);
+  forget(code);
+  check_cuda(code == cudaSuccess && devices < 1 ? cudaErrorNoDevice : code);
+  return devices;
+}
+inline int find_current_device() {
+  count_devices();
+  int device = 0;
+  check_cuda(cudaGetDevice(&device));
+  return device;
+}
+
+/// Where a communicator works, and for how long.
+struct site {
+  int device = 0;
+  cudaStream_t stream = nullptr;
+  std::chrono::milliseconds deadline = default_deadline;
+
+  /// cudaErrorNotReady where the stream is busy, else what became of the work in it.
+  cudaError_t state() const noexcept {
+    const cudaError_t state = cudaStreamQuery(stream);
+    if (state == cudaErrorNotReady) forget(state);
+    return state;
+  }
+};
+
+/// Memory of the site's device, allocated and freed in the order of its stream; some also for no
+/// bytes, as operator new has it.
+inline std::shared_ptr<void> allocate(const site& at, offset_t bytes,
+                                      source_place where = source_place::current()) {
+  const auto size = static_cast<std::size_t>(std::max(bytes, offset_t{1}));
+  const current_device here(at.device);
+  void* memory = nullptr;
+  const cudaError_t code = cudaMallocAsync(&memory, size, at.stream);
+  forget(code);
+  check_cuda(code, where);
+  return {memory, [at](void* p) {
+            const current_device there(at.device);
+            cudaFreeAsync(p, at.stream);
+          }};
+}
+
+/// The asynchronous error of a communicator, ncclInProgress, or ncclSuccess.
+inline ncclResult_t state_of(ncclComm_t comm) noexcept {
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
+  return asked == ncclSuccess ? state : asked;
+}
+constexpr bool has_failed(ncclResult_t code) noexcept {
+  return code != ncclSuccess && code != ncclInProgress;
+}
+
+/// An ncclComm_t at its site, and what is to be done with it at the end.
+class handle {
+ public:
+  /// None.
+  handle() = default;
+  /// One that a call of NCCL puts there. It is aborted unless ready() follows.
+  explicit handle(const site& at) : at_(at), ends_(end::abort) {}
+  /// One that is there.
+  handle(const site& at, ncclComm_t comm, bool owned)
+      : at_(at), comm_(comm), ends_(owned ? end::destroy : end::leave) {}
+  handle(handle&& other) noexcept
+      : at_(other.at_), comm_(std::exchange(other.comm_, nullptr)), ends_(other.ends_) {}
+  handle& operator=(handle&& other) noexcept {
+    handle taken(std::move(other));
+    std::swap(at_, taken.at_);
+    std::swap(comm_, taken.comm_);
+    std::swap(ends_, taken.ends_);
+    return *this;
+  }
+  ~handle() {
+    if (comm_ == nullptr || ends_ == end::leave) return;
+    const current_device here(at_.device);
+    if (ends_ == end::destroy && finalize()) {
+      ncclCommDestroy(comm_);
+    } else {
+      abort();
+    }
+  }
+
+  const site& at() const noexcept { return at_; }
+  ncclComm_t get() const noexcept { return comm_; }
+  /// Where a call of NCCL writes it, at once or from a thread of its own later.
+  ncclComm_t* address() noexcept { return &comm_; }
+  bool is_written() noexcept { return std::atomic_ref(comm_).load() != nullptr; }
+  /// Its setup is over.
+  void ready() noexcept { ends_ = end::destroy; }
+
+  /// Waits until what NCCL does of this communicator outside of streams is over.
+  /// \param code what the call returned
+  /// \throws nccl_error, deadline_passed
+  void settle(ncclResult_t code, const char* operation, source_place where) const {
+    if (has_failed(code)) throw nccl_error(code, operation, comm_, where);
+    const bool over = waiting::wait_until(at_.deadline, [&] {
+      code = state_of(comm_);
+      return code != ncclInProgress;
+    });
+    if (has_failed(code)) throw nccl_error(code, operation, comm_, where);
+    if (!over) throw deadline_passed(operation, at_.deadline, where);
+  }
+
+  /// Ends what is in flight, and the communicator with it. The stream goes on without the data.
+  /// \returns whether the stream was over before the deadline passed once more.
+  bool abort() noexcept {
+    if (comm_ == nullptr) return true;
+    const current_device here(at_.device);
+    ncclCommAbort(std::exchange(comm_, nullptr));
+    return ends_ == end::abort ||
+           waiting::wait_until(at_.deadline, [&] { return at_.state() != cudaErrorNotReady; });
+  }
+
+ private:
+  enum class end { leave, destroy, abort };
+
+  /// Lets everything come to its end.
+  /// \returns whether it did, without errors, before the deadline passed.
+  bool finalize() const noexcept {
+    waiting::wait_until(at_.deadline, [&] {
+      return has_failed(state_of(comm_)) || at_.state() != cudaErrorNotReady;
+    });
+    if (state_of(comm_) != ncclSuccess || at_.state() != cudaSuccess) return false;
+    if (has_failed(ncclCommFinalize(comm_))) return false;
+    waiting::wait_until(at_.deadline, [&] { return state_of(comm_) != ncclInProgress; });
+    return state_of(comm_) == ncclSuccess;
+  }
+
+  site at_;
+  ncclComm_t comm_ = nullptr;
+  end ends_ = end::leave;
+};
+
+/// Calls return where they would wait for other ranks.
+inline ncclConfig_t non_blocking() noexcept {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return config;
+}
+
+inline void require_size(const char* name, offset_t size) {
+  if (size < 1 || size > INT_MAX) {
+    reject(name, size, "it must be from 1 to " + std::to_string(INT_MAX));
+  }
+}
+
+/// One rank's part in making a group over another one: the id, from rank 0, and what went wrong.
+struct invitation {
+  ncclUniqueId id;
+  cudaError_t cuda = cudaSuccess;
+  ncclResult_t nccl = ncclSuccess;
+  int device = 0;
+};
+
+inline invitation invite(bool makes_id) {
+  invitation mine{};
+  try {
+    mine.device = find_current_device();
+  } catch (const cuda_error& e) {
+    mine.cuda = e.code();
+    return mine;
+  }
+  if (makes_id) mine.nccl = ncclGetUniqueId(&mine.id);
+  return mine;
+}
+
+/// The same verdict on all ranks, but for a rank without a device, which throws its own error.
+inline void require_all(const std::vector<invitation>& all, const group_members& members,
+                        const invitation& mine) {
+  check_cuda(mine.cuda);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (all[r].cuda == cudaSuccess) continue;
+    const group_rank rank{static_cast<offset_t>(r)};
+    throw communication_error(exchanging::rank_name(members, rank) + " has no device: CUDA error " +
+                              cudaGetErrorName(all[r].cuda));
+  }
+  check_nccl(all.front().nccl, "ncclGetUniqueId on rank 0");
+}
+
+}  // namespace nccl
+
+/// A group of CUDA devices, one for each rank. Ranks are processes, or threads of one process. One
+/// thread at a time may use it.
+///
+///     auto group = nccl_communicator::over(world, stream);            // beside MPI
+///     auto groups = nccl_communicator::local(devices, streams);       // in one process
+///     auto tensor = broadcast_tensor<float>(std::nullopt, group_rank{0}, group);
+///     group.wait();
+///
+/// **Stream-ordered**: operations are put into the stream and return. What waits for the host is
+/// wait(), exchange(), split(), and so the headers of broadcast_tensor; the first use of a
+/// connection may wait for the other ranks to make it. All of that has the deadline. The stream is
+/// the caller's and must outlive the communicator and the memory that it allocates. The
+/// communicator remembers the device that was current when it was made, and its calls leave the
+/// current device as it is.
+///
+/// It may be captured into a CUDA graph, but for what waits, on all ranks alike; graphs must be
+/// destroyed before the communicator.
+///
+/// **After an error** (nccl_error, deadline_passed, a cuda_error of the stream) the communicator
+/// has been aborted, and refuses everything. Its operations have come to their end without their
+/// data, so that no memory is in flight any more, unless something else keeps the stream busy: that
+/// is given the deadline once more. Outputs may be half written. NCCL's own abort has no deadline,
+/// and may wait for other work on the device; all ranks of the group should come to it.
+///
+/// **The destructor** waits for what is in the stream, and for the other ranks of the process or
+/// node to destroy theirs, up to the deadline; then it aborts. Destroy the ranks of one process in
+/// threads of their own, as they were used.
+class nccl_communicator : public communicator_base<nccl_communicator> {
+ public:
+  static constexpr bool on_device = true;
+  template <class T>
+  static constexpr bool reduces = nccl::reducible<T>;
+  /// Broadcasts move in pieces of so many bytes: what a rank without memory for the whole needs.
+  static constexpr offset_t piece = 4 << 20;
+
+  /// Rank `rank` of a new group of `size`, on the current device, with the ranks of the world from
+  /// 0 to size - 1. **Collective** over those who have the id, which one of them got from
+  /// ncclGetUniqueId.
+  /// \param stream of the current device
+  /// \throws invalid_input for a size below 1, a rank outside of it, a bad option; cuda_error where
+  /// there is no device; nccl_error; deadline_passed where a rank does not come.
+  static nccl_communicator create(const ncclUniqueId& id, offset_t size, group_rank rank,
+                                  cudaStream_t stream, const nccl_options& options = {}) {
+    require_deadline(options.deadline);
+    nccl::require_size("size", size);
+    group_members members = group_members::all(size);
+    members.require(rank, "rank");
+    const nccl::site at{nccl::find_current_device(), stream, options.deadline};
+    return join(id, {std::move(members), world_rank{rank.value}}, at);
+  }
+
+  /// The same members as those of another group, such as one of MPI; each on its current device.
+  /// **Collective** over them. The two are independent afterwards.
+  /// \param stream of the current device
+  /// \throws invalid_input for a caller that is not a member, a bad option; cuda_error where there
+  /// is no device, on which the other ranks throw communication_error; nccl_error; deadline_passed.
+  template <communicator C>
+  static nccl_communicator over(C& other, cudaStream_t stream, const nccl_options& options = {}) {
+    require_deadline(options.deadline);
+    const group_rank rank = other.rank();
+    const nccl::invitation mine = nccl::invite(rank.value == 0);
+    const auto all = exchanging::exchange_records(other, "nccl_communicator::over", mine);
+    nccl::require_all(all, other.members(), mine);
+    return join(all.front().id, {other.members(), other.members().to_world(rank)},
+                {mine.device, stream, options.deadline});
+  }
+
+  /// A group of devices of this process, made by one thread. Rank k is `devices[k]`, and works on
+  /// `streams[k]`; each rank is then moved to a thread of its own, and destroyed there. Not
+  /// collective.
+  /// \throws invalid_input for no devices, one that does not exist, another number of streams, a
+  /// bad option; cuda_error where there is no device; nccl_error; deadline_passed.
+  static std::vector<nccl_communicator> local(std::span<const int> devices,
+                                              std::span<const cudaStream_t> streams,
+                                              const nccl_options& options = {}) {
+    require_deadline(options.deadline);
+    require_sites(devices, streams);
+    ncclUniqueId id;
+    check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    std::vector<nccl::handle> handles;
+    for (std::size_t k = 0; k < devices.size(); ++k) {
+      handles.emplace_back(nccl::site{devices[k], streams[k], options.deadline});
+    }
+    join_all(id, handles);
+    std::vector<nccl_communicator> ranks;
+    for (nccl::handle& h : handles) {
+      const world_rank me{static_cast<offset_t>(ranks.size())};
+      ranks.push_back({std::move(h), {group_members::all(std::ssize(devices)), me}});
+    }
+    return ranks;
+  }
+
+  /// Takes over a communicator, which is destroyed with the object. Not collective. Make it with
+  /// `blocking = 0`: calls on others can wait for ranks without a deadline.
+  /// \param stream of the communicator's device
+  /// \throws invalid_input for a null one, a bad option; cuda_error where there is no device;
+  /// nccl_error; deadline_passed where its setup is not over. It is then still the caller's.
+  static nccl_communicator adopt(ncclComm_t comm, cudaStream_t stream,
+                                 const nccl_options& options = {}) {
+    return wrap(comm, true, stream, options);
+  }
+  /// Uses a communicator that stays the caller's and must outlive the object. After an error it has
+  /// been aborted all the same, since nothing else ends what is in the stream: where get() is null,
+  /// the caller must neither use nor destroy it any more. Not collective; throws as adopt() does.
+  static nccl_communicator borrow(ncclComm_t comm, cudaStream_t stream,
+                                  const nccl_options& options = {}) {
+    return wrap(comm, false, stream, options);
+  }
+
+  /// Memory of the communicator's device.
+  memory_location location() const noexcept { return memory_location::on_device(at().device); }
+  /// Pageable and pinned memory is the host's, managed memory is anywhere.
+  memory_location location_of(const void* pointer) const noexcept {
+    cudaPointerAttributes found{};
+    const cudaError_t code = cudaPointerGetAttributes(&found, pointer);
+    nccl::forget(code);
+    if (code != cudaSuccess) return memory_location::host();
+    if (found.type == cudaMemoryTypeManaged) return {};
+    return found.type == cudaMemoryTypeDevice ? memory_location::on_device(found.device)
+                                              : memory_location::host();
+  }
+
+  /// Null after an error, and where the caller is not a member.
+  ncclComm_t get() const noexcept { return handle_.get(); }
+  cudaStream_t stream() const noexcept { return at().stream; }
+  std::chrono::milliseconds deadline() const noexcept { return at().deadline; }
+
+  /// Few bytes of every rank, in host memory, over on return, as is everything before in the
+  /// stream.
+  /// \throws deadline_passed, nccl_error, cuda_error; it must not be captured.
+  void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
+    wait();  // a copy of pageable memory may wait for the stream, and has no deadline
+    if (bytes == 0) return;
+    const nccl::current_device here(at().device);
+    auto* const mirror = reserve(bytes * size());
+    auto* const own = mirror + rank().value * bytes;
+    const auto n = static_cast<std::size_t>(bytes);
+    check(cudaMemcpyAsync(own, mine, n, cudaMemcpyHostToDevice, stream()));
+    gather_bytes(own, mirror, bytes);
+    wait();
+    check(cudaMemcpyAsync(all, mirror, n * static_cast<std::size_t>(size()), cudaMemcpyDeviceToHost,
+                          stream()));
+    check(cudaStreamSynchronize(stream()));  // nothing but this copy is in it
+  }
+
+  /// \throws cuda_error for a rank without memory for one piece, after which the group cannot be
+  /// used.
+  void join_broadcast(offset_t bytes, group_rank root) {
+    require_usable();
+    std::shared_ptr<void> bounce;
+    try {
+      bounce = allocate(std::min(bytes, piece));
+    } catch (const cuda_error& e) {
+      fail(e, e.what());
+    }
+    broadcast_pieces(bytes, root, [&](offset_t) { return bounce.get(); });
+  }
+
+  /// Until everything in the stream is over, the caller's own work too.
+  /// \throws deadline_passed where it is not before the deadline; nccl_error for an asynchronous
+  /// error; cuda_error for one of the stream, and, leaving all as it is, where the stream is being
+  /// captured.
+  void wait() {
+    require_usable();
+    const nccl::current_device here(at().device);
+    require_not_captured();
+    ncclResult_t group = ncclSuccess;
+    cudaError_t work = cudaSuccess;
+    const bool over = waiting::wait_until(at().deadline, [&] {
+      group = nccl::state_of(get());
+      work = at().state();
+      return nccl::has_failed(group) || (work != cudaErrorNotReady && group == ncclSuccess);
+    });
+    if (nccl::has_failed(group)) fail(nccl_error(group, "an operation in the stream", get()));
+    if (!over) fail(deadline_passed("the stream", at().deadline));
+    check(work);
+  }
+
+  /// **Collective** over the members. What all ranks pass is exchanged first; NCCL's own split
+  /// starts when all ranks are known to be there. The new group works on the same stream, with the
+  /// same deadline. Waits for the stream; it must not be captured.
+  nccl_communicator split(std::optional<offset_t> colour, offset_t key) {
+    require_usable();
+    auto [place, members] = exchanging::agree_on_split(*this, colour, key);
+    group_seat seat{std::move(members), me()};
+    const int my_colour = place ? static_cast<int>(*place) : NCCL_SPLIT_NOCOLOR;
+    const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;
+    ncclConfig_t config = nccl::non_blocking();
+    nccl::handle made(at());
+    run("ncclCommSplit",
+        [&] { return ncclCommSplit(get(), my_colour, my_key, made.address(), &config); });
+    if (place) finish_split(made);
+    return {std::move(made), std::move(seat)};
+  }
+
+  /// Memory of the device, allocated and freed in the order of the stream; it may outlive the
+  /// communicator. \throws cuda_error
+  std::shared_ptr<void> allocate(offset_t bytes) const { return nccl::allocate(at(), bytes); }
+
+ private:
+  friend communicator_base<nccl_communicator>;
+  /// What the library's own exchanges need of each rank.
+  static constexpr offset_t usual_exchange = sizeof(exchanging::envelope);
+
+  nccl_communicator(nccl::handle handle, group_seat seat)
+      : communicator_base(std::move(seat)), handle_(std::move(handle)) {}
+
+  static void require_sites(std::span<const int> devices, std::span<const cudaStream_t> streams) {
+    nccl::require_size("number of devices", std::ssize(devices));
+    if (streams.size() != devices.size()) {
+      reject("number of streams", std::ssize(streams),
+             "it must be " + std::to_string(devices.size()) + ", one for each device");
+    }
+    const int last = nccl::count_devices() - 1;
+    for (std::size_t k = 0; k < devices.size(); ++k) {
+      if (devices[k] >= 0 && devices[k] <= last) continue;
+      reject(entry_name("devices", static_cast<offset_t>(k)), devices[k],
+             "it must be from 0 to " + std::to_string(last) + ", the last device");
+    }
+  }
+
+  static nccl_communicator join(const ncclUniqueId& id, group_seat seat, const nccl::site& at) {
+    nccl::handle made(at);
+    ncclConfig_t config = nccl::non_blocking();
+    const ncclResult_t code =
+        ncclCommInitRankConfig(made.address(), static_cast<int>(seat.members.size()), id,
+                               static_cast<int>(seat.rank()->value), &config);
+    made.settle(code, "ncclCommInitRankConfig", source_place::current());
+    made.ready();
+    return {std::move(made), std::move(seat)};
+  }
+  static void join_all(const ncclUniqueId& id, std::vector<nccl::handle>& handles) {
+    ncclConfig_t config = nccl::non_blocking();
+    const int size = static_cast<int>(handles.size());
+    check_nccl(ncclGroupStart(), "ncclGroupStart");
+    ncclResult_t code = ncclSuccess;
+    for (int rank = 0; rank < size && !nccl::has_failed(code); ++rank) {
+      nccl::handle& h = handles[static_cast<std::size_t>(rank)];
+      const nccl::current_device here(h.at().device);
+      code = ncclCommInitRankConfig(h.address(), size, id, rank, &config);
+    }
+    const ncclResult_t ended = ncclGroupEnd();  // also where a call failed, so that the group ends
+    if (!nccl::has_failed(code)) code = ended;
+    for (nccl::handle& h : handles) {
+      h.settle(code, "ncclCommInitRankConfig", source_place::current());
+    }
+    for (nccl::handle& h : handles) h.ready();
+  }
+  static nccl_communicator wrap(ncclComm_t comm, bool owned, cudaStream_t stream,
+                                const nccl_options& options) {
+    require_deadline(options.deadline);
+    if (comm == nullptr) reject("communicator", "null", "it must be one");
+    nccl::count_devices();
+    nccl::site at{0, stream, options.deadline};
+    int size = 0;
+    int rank = 0;
+    nccl::handle(at, comm, false)
+        .settle(ncclSuccess, "the setup of the communicator", source_place::current());
+    check_nccl(ncclCommCuDevice(comm, &at.device), "ncclCommCuDevice", comm);
+    check_nccl(ncclCommCount(comm, &size), "ncclCommCount", comm);
+    check_nccl(ncclCommUserRank(comm, &rank), "ncclCommUserRank", comm);
+    return {nccl::handle(at, comm, owned), {group_members::all(size), world_rank{rank}}};
+  }
+
+  const nccl::site& at() const noexcept { return handle_.at(); }
+
+  void require_usable() const {
+    require_member();
+    if (!broken_.empty()) {
+      throw communication_error("the communicator cannot be used any more: " + broken_);
+    }
+  }
+  /// A query of a stream that is being captured would end the capture.
+  void require_not_captured() const {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check_cuda(cudaStreamIsCapturing(stream(), &status));
+    if (status != cudaStreamCaptureStatusNone) throw cuda_error(cudaErrorStreamCaptureUnsupported);
+  }
+
+  void give_up(const std::string& why) {
+    broken_ = why;
+    if (!handle_.abort()) broken_ += "; the stream is still busy after an abort";
+  }
+  template <class E>
+  [[noreturn]] void fail(const E& error, const std::string& why) {
+    give_up(why);
+    throw error;
+  }
+  template <std::derived_from<communication_error> E>
+  [[noreturn]] void fail(const E& error) {
+    fail(error, error.reason());
+  }
+  void check(cudaError_t code, source_place where = source_place::current()) {
+    if (code == cudaSuccess) return;
+    nccl::forget(code);
+    const cuda_error error(code, where);
+    fail(error, error.what());
+  }
+
+  /// Puts an operation into the stream.
+  template <class Start>
+  void run(const char* operation, const Start& start,
+           source_place where = source_place::current()) {
+    require_usable();
+    const nccl::current_device here(at().device);
+    try {
+      handle_.settle(ncclSuccess, operation, where);
+      handle_.settle(start(), operation, where);
+    } catch (const communication_error& e) {
+      give_up(e.reason());
+      throw;
+    }
+  }
+
+  /// NCCL writes the new communicator when the old one is no longer busy, or a little later.
+  void finish_split(nccl::handle& made, source_place where = source_place::current()) {
+    try {
+      if (!waiting::wait_until(at().deadline, [&] { return made.is_written(); })) {
+        throw deadline_passed("ncclCommSplit", at().deadline, where);
+      }
+      made.settle(ncclSuccess, "ncclCommSplit", where);
+      made.ready();
+    } catch (const communication_error& e) {
+      give_up(e.reason());
+      throw;
+    }
+  }
+
+  /// Device memory for the exchanges, so many bytes at least.
+  std::byte* reserve(offset_t bytes) {
+    if (bytes > reserved_) {
+      try {
+        memory_ = allocate(std::max(bytes, usual_exchange * size()));
+      } catch (const cuda_error& e) {
+        fail(e, e.what());
+      }
+      reserved_ = std::max(bytes, usual_exchange * size());
+    }
+    return static_cast<std::byte*>(memory_.get());
+  }
+
+  void gather_bytes(const void* mine, void* all, offset_t bytes) {
+    run("ncclAllGather", [&] {
+      return ncclAllGather(mine, all, static_cast<std::size_t>(bytes), ncclUint8, get(), stream());
+    });
+  }
+
+  void broadcast_bytes(void* data, offset_t bytes, group_rank root) {
+    broadcast_pieces(bytes, root,
+                     [&](offset_t done) { return static_cast<std::byte*>(data) + done; });
+  }
+  /// One call for each piece, so that they come one after another: in a group, NCCL could move
+  /// several at a time, and a rank passes on what it finds in its memory, which for all pieces may
+  /// be the same.
+  template <class Place>
+  void broadcast_pieces(offset_t bytes, group_rank root, const Place& place) {
+    require_usable();
+    for (offset_t done = 0; done < bytes; done += piece) {
+      void* const data = place(done);
+      const auto n = static_cast<std::size_t>(std::min(bytes - done, piece));
+      run("ncclBroadcast", [&] {
+        return ncclBroadcast(data, data, n, ncclUint8, static_cast<int>(root.value), get(),
+                             stream());
+      });
+    }
+  }
+
+  template <nccl::reducible T>
+  void reduce(const T* in, T* out, offset_t n, reduction how) {
+    run("ncclAllReduce", [&] {
+      return ncclAllReduce(in, out, static_cast<std::size_t>(n), nccl_type<T>::value,
+                           nccl::operation_of(how), get(), stream());
+    });
+  }
+  template <nccl::reducible T>
+  void reduce_blocks(const T* in, T* out, offset_t n, reduction how) {
+    run("ncclReduceScatter", [&] {
+      return ncclReduceScatter(in, out, static_cast<std::size_t>(n), nccl_type<T>::value,
+                               nccl::operation_of(how), get(), stream());
+    });
+  }
+
+  std::shared_ptr<void> memory_;
+  offset_t reserved_ = 0;
+  nccl::handle handle_;
+  std::string broken_;
+};
+
+static_assert(communicator<nccl_communicator>);
+
+}  // namespace seqpack

@@ -1,0 +1,129 @@
+/// \file
+/// rearrange: packed rows from one place to another, without a batch in between.
+#pragma once
+
+#include <concepts>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/checks.hpp"
+#include "seqpack/pack/field.hpp"
+#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/transfer.hpp"
+
+namespace seqpack {
+
+/// A place that holds every token: full_row or all_shards.
+template <class P>
+concept whole_place = place<P> && !std::same_as<P, shard>;
+
+namespace rearranging {
+
+/// One field of a rearrangement as a bulk operation; its rows are the rows of the target.
+template <class View, class FromPlace, class ToPlace, class T>
+struct row_move {
+  View view;
+  FromPlace from_place;
+  ToPlace to_place;
+  row_view<const T> from;
+  row_view<T> to;
+  unit_shape shape;
+
+  row_move(const View& v, FromPlace f, ToPlace t, row_view<const T> source, row_view<T> target)
+      : view(v),
+        from_place(f),
+        to_place(t),
+        from(source),
+        to(target),
+        shape(to.payload * static_cast<offset_t>(sizeof(T)),
+              from.address_bits() | to.address_bits()) {}
+
+  offset_t rows() const noexcept { return to.rows; }
+  offset_t row_bytes() const noexcept { return shape.row_bytes(); }
+  SEQPACK_HD offset_t units() const noexcept { return to.rows * shape.per_row(); }
+
+  /// Blocks of tokens that are consecutive in both places; padding is made of tokens like any
+  /// other.
+  void process(offset_t first, offset_t last) const {
+    for_each_run(view, to_place, first, last, [&](offset_t row, const token_run& run) {
+      const token_ref& token = run.first;
+      for_each_source_run(view, from_place, token.sequence, token.index, token.index + run.count,
+                          [&](offset_t index, offset_t source, offset_t count) {
+                            copy_tokens<T>(to.at(row + index - token.index), to.payload,
+                                           from.at(source), from.payload, to.payload, count);
+                          });
+    });
+  }
+
+  SEQPACK_HD void operator()(offset_t unit) const {
+    const offset_t row = shape.row_of(unit);
+    const token_ref token = view.token_at(to_place, row);
+    write_unit<T>(shape, to.at(row), from.at(view.row_of(from_place, token.sequence, token.index)),
+                  unit - row * shape.per_row(), T{});
+  }
+};
+
+template <class View, class FromPlace, class ToPlace, class S, class T, class Fill>
+void require_field(std::size_t index, const View& view, FromPlace from_place, ToPlace to_place,
+                   const field_t<row_view<S>, row_view<T>, Fill>& f) {
+  checks::require_equal(index, "source rows", f.from.rows, view.rows(from_place),
+                        "the tokens of the layout in this place");
+  checks::require_equal(index, "target rows", f.to.rows, view.rows(to_place),
+                        "the tokens of the layout in this place");
+  checks::require_equal(index, "target payload", f.to.payload, f.from.payload,
+                        "the payload of its source");
+  checks::require_memory(index, "source", f.from.data, f.from.rows * f.from.payload);
+  checks::require_memory(index, "target", f.to.data, f.to.rows * f.to.payload);
+}
+
+template <class Regions, class Field>
+void add_regions(Regions& memory, std::size_t index, const Field& f) {
+  memory.read(f.from.touched(), index, "source");
+  memory.write(f.to.touched(), index, "target");
+}
+
+template <class View, class FromPlace, class ToPlace, class S, class T, class Fill>
+auto make_move(const View& view, FromPlace from_place, ToPlace to_place,
+               const field_t<row_view<S>, row_view<T>, Fill>& f) {
+  return row_move<View, FromPlace, ToPlace, T>(view, from_place, to_place, f.from, f.to);
+}
+
+}  // namespace rearranging
+
+/// Moves the packed rows of one or several tensors from one place to another, padding included.
+///
+///     rearrange(host, layout, all_shards, full_row, field(gathered, row));
+///     rearrange(host, layout, full_row, shard{rank}, field(row, mine));
+///
+/// Every row of every target is written, with the row of the same token in the source; a field's
+/// fill value has no use here.
+///
+/// \param where, layout as for pack
+/// \param from full_row: sources are [T, D]; all_shards: [CP, T / CP, D], rank-major. A shard does
+/// not hold all tokens, and does not compile.
+/// \param to the same for the targets; shard{rank}: [T / CP, D]
+/// \param fields packed rows; element type and D may differ from field to field
+/// \throws invalid_input before anything is written: a rank out of range, a source or a target with
+/// the wrong number of rows, a payload that differs, a null pointer, a target in the memory of a
+/// source or of another target.
+///
+/// Allocates nothing. Does not synchronise; one kernel launch on a device. O(elements written),
+/// plus a search of O(log B) per unit of 16 bytes on a device.
+template <executor E, layout L, whole_place From, place To, class... S, class... T, class... Fill>
+  requires runs_on<E, L> && (sizeof...(T) > 0)
+void rearrange(const E& where, const L& layout, From from, To to,
+               const field_t<row_view<S>, row_view<T>, Fill>&... fields) {
+  const auto view = layout.view();
+  view.require_place(to);
+  checks::require_layout(view);
+  std::size_t index = 0;
+  (rearranging::require_field(index++, view, from, to, fields), ...);
+  checks::regions<sizeof...(T), sizeof...(T)> memory;
+  memory.read_layout(view);
+  index = 0;
+  (rearranging::add_regions(memory, index++, fields), ...);
+  memory.require_apart();
+  execute(where, fields::bulk_move(rearranging::make_move(view, from, to, fields)...));
+}
+
+}  // namespace seqpack

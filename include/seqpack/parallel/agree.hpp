@@ -1,0 +1,190 @@
+/// \file
+/// agree: whether all ranks of a group have the same number, or the same layout.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/error.hpp"
+#include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/rank.hpp"
+#include "seqpack/core/config.hpp"
+#include "seqpack/pack/layout_hash.hpp"
+#include "seqpack/pack/layout_view.hpp"
+
+namespace seqpack {
+
+namespace agreeing {
+
+/// Text in a message between ranks, cut to its room.
+template <std::size_t Room>
+class short_text {
+ public:
+  short_text() = default;
+  explicit short_text(std::string_view text) {
+    std::copy_n(text.begin(), std::min(text.size(), Room - 1), text_.begin());
+  }
+  std::string to_string() const { return text_.data(); }
+  friend bool operator==(const short_text&, const short_text&) = default;
+
+ private:
+  std::array<char, Room> text_{};
+};
+
+/// A number of one rank beside what it must be.
+struct difference {
+  std::string name;
+  std::string found;
+  std::string expected;
+};
+
+/// The first rank of those that have what most ranks have; of equally many, the lowest.
+template <class Value>
+std::size_t most_common(const std::vector<Value>& values) {
+  std::size_t best = 0;
+  offset_t best_count = 0;
+  for (std::size_t r = 0; r < values.size(); ++r) {
+    const auto count = std::count(values.begin(), values.end(), values[r]);
+    if (count <= best_count) continue;
+    best = r;
+    best_count = count;
+  }
+  return best;
+}
+
+/// \param describe the difference between two values that differ
+/// \throws collective_mismatch about the first rank that is not with the majority, naming all.
+template <class Value, class Describe>
+void require_same(const group_members& members, const std::vector<Value>& values,
+                  const Describe& describe) {
+  const std::size_t expected = most_common(values);
+  exchanging::refuse(
+      exchanging::ranks_where(members.size(),
+                              [&](std::size_t r) { return values[r] != values[expected]; }),
+      [&](group_rank r) {
+        const difference d = describe(values[static_cast<std::size_t>(r.value)], values[expected]);
+        const group_rank reference{static_cast<offset_t>(expected)};
+        return collective_mismatch(
+            r, d.name + " on " + exchanging::rank_name(members, r), d.found,
+            "it must be " + d.expected + ", as on " + exchanging::rank_name(members, reference));
+      });
+}
+
+/// The same for numbers.
+template <class Number>
+void require_same_number(const group_members& members, const std::vector<Number>& numbers,
+                         const std::string& name) {
+  require_same(members, numbers, [&](Number found, Number expected) {
+    return difference{name, std::to_string(found), std::to_string(expected)};
+  });
+}
+
+inline std::string hex(std::uint64_t hash) {
+  std::string text = "0x";
+  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(hash >> shift) & 15];
+  return text;
+}
+
+/// The first number in which two layouts differ, or else their hashes.
+inline difference describe_layouts(const layout_fingerprint& found,
+                                   const layout_fingerprint& expected) {
+  struct number {
+    const char* name;
+    offset_t found;
+    offset_t expected;
+  };
+  const std::array<number, 4> numbers{
+      number{"batch size", found.batch, expected.batch},
+      number{"number of sequences", found.sequences, expected.sequences},
+      number{"total tokens", found.total_tokens, expected.total_tokens},
+      number{"context-parallel size", found.cp_size, expected.cp_size}};
+  for (const number& n : numbers) {
+    if (n.found == n.expected) continue;
+    return {n.name, std::to_string(n.found), std::to_string(n.expected)};
+  }
+  return {"layout hash", hex(found.hash), hex(expected.hash)};
+}
+
+/// What travels: the value, and what it is about, so that all ranks say the same.
+template <class Value>
+struct record {
+  Value value;
+  short_text<128> what;
+};
+
+/// \param verdict is called with the values of all ranks and what they are about
+template <class Value, communicator C, class Verdict>
+void run(C& group, std::string_view operation, const Value& mine, std::string_view what,
+         const Verdict& verdict) {
+  group.rank();  // throws alone, and before anything is sent, where the caller is no member
+  const auto records =
+      exchanging::exchange_records(group, operation, record<Value>{mine, short_text<128>(what)});
+  std::vector<std::string> subjects;
+  std::vector<Value> values;
+  for (const auto& r : records) {
+    subjects.push_back(r.what.to_string());
+    values.push_back(r.value);
+  }
+  require_same(group.members(), subjects, [](const std::string& a, const std::string& b) {
+    return difference{"subject of the agreement", "\"" + a + "\"", "\"" + b + "\""};
+  });
+  verdict(values, subjects.front());
+}
+
+}  // namespace agreeing
+
+/// Makes sure that all ranks have the same number, such as a hash of what they must not differ in.
+///
+///     agree(group, step, "step");            // "step on rank 2 is 8: it must be 7, as on rank 0"
+///
+/// **Collective**: one exchange of a record of fixed size; the host waits for it.
+///
+/// \param value the number
+/// \param what its name in errors, the same on all ranks; 127 characters of it count
+/// \throws collective_mismatch on all ranks with the same text: it names the first rank that does
+/// not have what most ranks have (of equally many, what the lowest rank has), both numbers, and all
+/// ranks that differ. The group can be used.
+/// \throws invalid_input on a caller that is not a member, alone and at once.
+/// \throws communication_error, such as deadline_passed.
+///
+/// Allocates O(size) on the host. O(size^2) comparisons.
+template <communicator C>
+void agree(C& group, std::uint64_t value, std::string_view what) {
+  agreeing::run(group, "agree", value, what,
+                [&](const std::vector<std::uint64_t>& values, const std::string& name) {
+                  agreeing::require_same_number(group.members(), values, name);
+                });
+}
+
+/// The same for layouts on the host: whether all ranks put every token into the same place.
+///
+///     agree(group, layout);    // "total tokens on rank 2 is 128: it must be 96, as on rank 0"
+///     agree(group, layout, "micro-batch 3");  // "total tokens of micro-batch 3 on rank 2 is ..."
+///
+/// \param what which layout it is, for errors, or nothing
+/// \throws collective_mismatch as above; it names the first of batch size, number of sequences,
+/// total tokens and context-parallel size that differs, else the layout hash.
+/// \throws invalid_input for a layout of tokens without arrays, on that rank alone.
+///
+/// O(B) beside the exchange.
+template <communicator C, layout L>
+  requires runs_on<host_t, L>
+void agree(C& group, const L& layout, std::string_view what = {}) {
+  agreeing::run(group, "agree on a layout", fingerprint(layout), what,
+                [&](const std::vector<layout_fingerprint>& values, const std::string& name) {
+                  agreeing::require_same(
+                      group.members(), values,
+                      [&](const layout_fingerprint& found, const layout_fingerprint& expected) {
+                        auto d = agreeing::describe_layouts(found, expected);
+                        if (!name.empty()) d.name += " of " + name;
+                        return d;
+                      });
+                });
+}
+
+}  // namespace seqpack
