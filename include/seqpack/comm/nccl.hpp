@@ -353,7 +353,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   template <class T>
   static constexpr bool reduces = nccl::reducible<T>;
   /// Broadcasts move in pieces of so many bytes: what a rank without memory for the whole needs.
-  static constexpr offset_t piece = 4 << 20;
+  static constexpr offset_t piece = 16 << 20;
 
   /// Rank `rank` of a new group of `size`, on the current device, with the ranks of the world from
   /// 0 to size - 1. **Collective** over those who have the id, which one of them got from
