@@ -211,6 +211,27 @@ void check_absent_root(C& group, findings& found) {
   }
 }
 
+/// What no tensor can be.
+template <class C>
+void check_impossible_tensors(C& group, findings& found) {
+  const offset_t last = group.size() - 1;
+  const bool is_root = group.rank().value == last;
+  const std::string on_root = "tensor on the root, " + rank_text(group, last);
+  const auto broadcast = [&](float* data, element_type type, const tensor_shape& shape) {
+    std::optional<any_tensor_view> mine;
+    if (is_root) mine = any_tensor_view(data, type, shape);
+    broadcast_tensor(mine, group_rank{last}, group);
+  };
+  check_refused(group, found,
+                on_root + " is [12] of element type none: it must have an element type",
+                [&](float* data) { broadcast(data, element_type(), {12}); });
+  check_refused(group, found,
+                on_root +
+                    " is [281474976710656] of element type bfloat16: it must have at most "
+                    "281474976710656 bytes",
+                [&](float* data) { broadcast(data, element_type("bfloat16", 2), {max_tokens}); });
+}
+
 /// A rank that cannot allocate raises alone; the others have the tensor.
 template <class C>
 void check_allocation(C& group, findings& found) {
@@ -340,6 +361,7 @@ void check_broadcast_tensor(C& group, findings& found) {
   }
   check_wrong_roots(group, found);
   check_absent_root(group, found);
+  check_impossible_tensors(group, found);
   check_allocation(group, found);
   check_other_calls(group, found);
   check_non_members(group, found);

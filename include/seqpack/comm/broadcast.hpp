@@ -59,6 +59,7 @@ class verdict {
   const header& require() const {
     require_root();
     require_tensor_on_root();
+    require_size();
     require_buffers();
     require_equal(
         "element type", [](const header& h) { return h.what != header::brings::nothing; },
@@ -111,6 +112,17 @@ class verdict {
     if (at(root()).what == header::brings::a_tensor) return;
     throw collective_mismatch(root(), "tensor on " + root_name(), "absent",
                               "the root must bring the tensor");
+  }
+
+  void require_size() const {
+    const header& h = at(root());
+    const offset_t size = h.type.size();
+    if (size > 0 && h.shape.elements() <= max_tokens / size) return;
+    throw collective_mismatch(
+        root(), "tensor on " + root_name(),
+        h.shape.to_string() + " of element type " + h.type.to_string(),
+        size == 0 ? std::string("it must have an element type")
+                  : "it must have at most " + std::to_string(max_tokens) + " bytes");
   }
 
   void require_buffers() const {
@@ -169,9 +181,10 @@ header make_header(const std::optional<any_tensor_view>& mine, const element_typ
   h.what = header::brings::a_tensor;
   h.type = mine->type;
   h.shape = mine->shape;
-  h.null = mine->data == nullptr && mine->bytes() > 0;
+  const bool has_elements = mine->shape.elements() > 0;
+  h.null = mine->data == nullptr && has_elements;
   h.dense = is_dense(mine->shape, mine->strides);
-  if (mine->bytes() > 0 && !h.null) h.found = group.location_of(mine->data);
+  if (has_elements && !h.null) h.found = group.location_of(mine->data);
   return h;
 }
 

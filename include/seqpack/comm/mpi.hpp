@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
@@ -58,6 +59,9 @@ inline void check_mpi(int code, const char* operation,
 /// MPI from its initialisation to its end, where the program does not care for that itself. One
 /// object at the beginning of main, before any communicator. Errors of MPI_COMM_WORLD come back as
 /// codes and do not end the program.
+///
+/// The destructor is MPI_Finalize, which waits for all ranks of the world and has no deadline: a
+/// program that has found out that one of them is gone for good ends with MPI_Abort.
 class mpi_environment {
  public:
   /// \param thread_level what the program's threads need, such as MPI_THREAD_FUNNELED
@@ -212,7 +216,9 @@ class operation {
 
 /// Keeps what MPI may still write to after a deadline, until the process ends.
 inline void keep_forever(std::shared_ptr<void> memory) {
+  static std::mutex mutex;
   static auto* const kept = new std::vector<std::shared_ptr<void>>();
+  const std::lock_guard lock(mutex);
   kept->push_back(std::move(memory));
 }
 
@@ -370,6 +376,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// Few bytes of every rank, over on return. The memory is the library's while MPI has it.
   void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
     require_usable();
+    require_count(bytes);
     const auto n = static_cast<std::size_t>(bytes);
     const std::size_t all_bytes = n * static_cast<std::size_t>(size());
     staging_.resize(n + all_bytes);
@@ -387,8 +394,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// be used.
   void join_broadcast(offset_t bytes, group_rank root) {
     require_usable();
-    const auto bounce = std::make_shared<std::vector<std::byte>>(
-        static_cast<std::size_t>(std::min(bytes, largest_piece())));
+    const auto bounce = make_bounce(std::min(bytes, largest_piece()));
     try {
       for (offset_t done = 0; done < bytes; done += largest_piece()) {
         broadcast_piece(bounce->data(), std::min(bytes - done, largest_piece()), root);
@@ -454,6 +460,15 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   void give_up(const std::string& why) {
     broken_ = why;
     handle_.leak();
+  }
+
+  std::shared_ptr<std::vector<std::byte>> make_bounce(offset_t bytes) {
+    try {
+      return std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
+    } catch (const std::bad_alloc&) {
+      give_up("no memory for one piece of a broadcast");
+      throw;
+    }
   }
 
   static void finish(MPI_Request& request, const mpi_options& options, const char* operation) {
