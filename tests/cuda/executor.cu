@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(errors_carry_the_code_and_the_place) {
     BOOST_FAIL("nothing was thrown");
   } catch (const cuda_error& e) {
     BOOST_TEST(e.code() == cudaErrorInvalidValue);
-    BOOST_TEST(std::string(e.where().file_name()).find("executor.cu") != std::string::npos);
+    BOOST_TEST(std::string(e.where().file).find("executor.cu") != std::string::npos);
     BOOST_TEST(std::string(e.what()).find("cudaErrorInvalidValue") != std::string::npos);
   }
 }
