@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
 
   try {
     // Only the root reads the file. The others bring nothing and ask for no size: shape and element
-    // type come with the data. Were there no file, all ranks would be told that the root has nothing.
+    // type come with the data. Were there no file, all ranks would be told that the root has
+    // nothing.
     std::optional<std::vector<char>> bytes;
     if (world.rank() == root && argc == 2) bytes = read_file(argv[1]);
     std::optional<tensor_view<char>> mine;

@@ -10,7 +10,7 @@
 using namespace seqpack;
 
 int main() {
-  mpi_environment mpi;
+  mpi_environment mpi(MPI_THREAD_FUNNELED, std::chrono::seconds(2));
   auto all = mpi_communicator::duplicate(MPI_COMM_WORLD, {.deadline = std::chrono::seconds(1)});
   const offset_t last = all.size() - 1;
   const bool dies = all.rank().value == last;
@@ -30,5 +30,6 @@ int main() {
   survivors.all_reduce(&good, &sum, 1, reduction::sum);
   if (survivors.rank().value == 0 && sum == last) {
     std::puts("all ranks that live have got an error, and go on");
+    std::fflush(stdout);  // the end of MPI is an abort
   }
 }

@@ -6,6 +6,8 @@
 
 #include "seqpack/comm/broadcast.hpp"
 #include "seqpack/comm/subgroup.hpp"
+#include "seqpack/pack/layout.hpp"
+#include "seqpack/parallel/context_gather.hpp"
 #include "support/mpi.hpp"
 
 using namespace seqpack;
@@ -15,6 +17,13 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr mpi_options hasty{.deadline = 500ms};
+
+/// All ranks, with a deadline that counts for what is tested and not for the making.
+mpi_communicator hasty_world() {
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  return mpi_communicator::adopt(copy, hasty);
+}
 
 /// All ranks wait for each other, whatever happened to the communicators of the library.
 void meet() {
@@ -64,7 +73,7 @@ void check_refuses_everything(mpi_communicator& group) {
 template <class Call>
 void check_missing_rank(Call&& call) {
   if (world_size() == 1) return;
-  auto group = world(hasty);
+  auto group = hasty_world();
   if (group.rank().value < group.size() - 1) {
     check_time([&] { BOOST_CHECK_EXCEPTION(call(group), deadline_passed, passed); });
     check_refuses_everything(group);
@@ -108,12 +117,29 @@ BOOST_AUTO_TEST_CASE(a_rank_that_never_comes_to_the_bare_collectives) {
 
 BOOST_AUTO_TEST_CASE(a_rank_that_never_comes_to_make_a_communicator) {
   if (world_size() == 1) return;
-  // A communicator of its own, so that the duplicate that is never finished hurts nobody else.
+  // A communicator of its own, so that the meeting that is never finished hurts nobody else.
   MPI_Comm base = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &base);
-  if (my_world_rank() < world_size() - 1) {
+  auto all = world(patient);
+  const bool missing = my_world_rank() == world_size() - 1;
+  auto others = all.split(missing ? std::nullopt : std::optional<offset_t>(0), 0);
+  if (!missing) {
     BOOST_CHECK_EXCEPTION(mpi_communicator::duplicate(base, hasty), deadline_passed, passed);
+    // MPI can go on making communicators of those who are there.
+    auto again = mpi_communicator::duplicate(others.get(), patient);
+    auto part = again.split(0, 0);
+    std::int64_t sum = 1;
+    part.all_reduce(static_cast<const std::int64_t*>(&sum), &sum, 1, reduction::sum);
+    BOOST_TEST(sum == world_size() - 1);
   }
+  meet();
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_comes_too_late_to_a_split_finds_out) {
+  if (world_size() == 1) return;
+  auto group = hasty_world();
+  if (my_world_rank() == 0) std::this_thread::sleep_for(1500ms);
+  BOOST_CHECK_EXCEPTION(group.split(0, 0), deadline_passed, passed);
   meet();
 }
 
@@ -127,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_is_late_is_waited_for) {
 
 BOOST_AUTO_TEST_CASE(a_rank_that_comes_too_late_is_told_too) {
   if (world_size() == 1) return;
-  auto group = world(hasty);
+  auto group = hasty_world();
   std::vector<int> numbers(3, my_world_rank());
   if (group.rank().value == group.size() - 1) std::this_thread::sleep_for(2000ms);
   BOOST_CHECK_EXCEPTION(broadcast_tensor(tensor_view(numbers), group_rank{0}, group),
@@ -137,33 +163,82 @@ BOOST_AUTO_TEST_CASE(a_rank_that_comes_too_late_is_told_too) {
 }
 
 BOOST_AUTO_TEST_CASE(what_the_library_gave_to_mpi_outlives_the_call) {
-  // The root is late, and its message comes when the others have given up: they go on, and MPI
-  // writes to where the message belongs.
+  // Rank 0 comes when the others have given up: they go on, and MPI writes to where the messages of
+  // rank 0 belong. What is freed too early is found by the address sanitizer.
   if (world_size() == 1) return;
   const bool late = my_world_rank() == 0;
-  MPI_Comm base = MPI_COMM_NULL;
-  MPI_Comm_dup(MPI_COMM_WORLD, &base);
-  auto group = world(hasty);
-  auto splitting = world(hasty);
-  if (late) std::this_thread::sleep_for(2500ms);
+  auto joining = hasty_world();
+  auto exchanging = hasty_world();
+  auto receiving = hasty_world();
+  if (late) std::this_thread::sleep_for(3000ms);
   std::vector<int> numbers(3, 5);
   if (late) {
-    group.broadcast(numbers.data(), 3, {0});
+    joining.broadcast(numbers.data(), 3, {0});
+    BOOST_CHECK_THROW(exchanging.split(0, 0), deadline_passed);
+    try {
+      broadcast_tensor(numbers, group_rank{0}, receiving);  // it may find all answers, or not
+    } catch (const deadline_passed&) {
+    }
   } else {
-    BOOST_CHECK_THROW(group.join_broadcast(12, {0}), deadline_passed);
-    BOOST_CHECK_THROW(splitting.split(0, 0), deadline_passed);
+    BOOST_CHECK_THROW(joining.join_broadcast(12, {0}), deadline_passed);
+    BOOST_CHECK_THROW(exchanging.split(0, 0), deadline_passed);
+    BOOST_CHECK_THROW(broadcast_tensor<int>(std::nullopt, group_rank{0}, receiving),
+                      deadline_passed);
   }
+  for (int k = 0; k < 3; ++k) meet();
+}
+
+BOOST_AUTO_TEST_CASE(a_tensor_of_the_library_outlives_a_root_that_stops_between_two_messages) {
+  // The root's allocation is its own business, so that it can be slow: here a receiver is, and the
+  // root of a long message waits for it. The others have memory of the library.
+  if (world_size() == 1) return;
+  auto group = hasty_world();
+  const int last = world_size() - 1;
+  static std::vector<float> data(1 << 20, 3.0f);  // not eager; it must live on
+  std::optional<tensor_view<float>> mine;
+  if (my_world_rank() == 0) mine = tensor_view(data);
+  broadcast_options options;
+  options.allocate = [&](offset_t bytes) {
+    if (my_world_rank() == last) std::this_thread::sleep_for(1500ms);
+    return group.allocate(bytes);
+  };
   try {
-    mpi_communicator::duplicate(base, hasty);
-    BOOST_TEST(late);
+    const auto received = broadcast_tensor<float>(mine, group_rank{0}, group, options);
+    BOOST_TEST(received.elements().back() == 3.0f);  // who does not wait for the slow one
   } catch (const deadline_passed&) {
-    // A late rank may find all answers, or not.
+  }
+  for (int k = 0; k < 3; ++k) meet();
+}
+
+BOOST_AUTO_TEST_CASE(a_workspace_of_the_library_outlives_a_gather_that_failed) {
+  if (world_size() == 1) return;
+  const offset_t ranks = world_size();
+  constexpr offset_t payload = 1 << 16;
+  const auto layout = make_layout(std::vector{8 * ranks}, padding{each_multiple_of<>{8 * ranks}},
+                                  context_parallel<>{ranks});
+  static std::vector<float> shard_rows, target;  // they must live on
+  shard_rows.resize(static_cast<std::size_t>(layout.shard_tokens() * payload), 1.0f);
+  target.resize(static_cast<std::size_t>(8 * ranks * payload), -1.0f);
+  const auto call = [&](auto& group) {
+    all_gather_unpack(
+        host, group, layout,
+        field(row_view<const float>(shard_rows.data(), layout.shard_tokens(), payload),
+              batch_view(target.data(), 1, 8 * ranks, payload)));
+  };
+  auto group = hasty_world();
+  const bool late = my_world_rank() == 0;
+  if (late) std::this_thread::sleep_for(1500ms);
+  try {
+    call(group);
+    BOOST_TEST(late);  // it may find all answers, or not
+  } catch (const deadline_passed&) {
+    BOOST_TEST(target.front() == -1.0f);
   }
   for (int k = 0; k < 3; ++k) meet();
 }
 
 BOOST_AUTO_TEST_CASE(other_groups_of_the_same_ranks_still_work) {
-  auto group = world(hasty);
+  auto group = hasty_world();
   auto other = world(patient);
   if (world_size() > 1 && group.rank().value < group.size() - 1) {
     BOOST_CHECK_THROW(group.split(0, 0), deadline_passed);
@@ -171,6 +246,17 @@ BOOST_AUTO_TEST_CASE(other_groups_of_the_same_ranks_still_work) {
   std::vector<int> numbers(3, my_world_rank() + 5);
   broadcast_tensor(tensor_view(numbers), group_rank{0}, other);
   BOOST_TEST(numbers == std::vector<int>(3, 5), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_not_refused_less) {
+  // A call without elements moves nothing, and a group that has given up refuses it all the same.
+  if (world_size() == 1) return;
+  auto group = hasty_world();
+  if (my_world_rank() > 0) {
+    BOOST_CHECK_THROW(group.split(0, 0), deadline_passed);
+    BOOST_CHECK_THROW(group.broadcast(static_cast<int*>(nullptr), 0, {0}), communication_error);
+  }
+  meet();
 }
 
 BOOST_AUTO_TEST_CASE(deadlines_are_positive) {

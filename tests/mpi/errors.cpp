@@ -1,6 +1,7 @@
 #define BOOST_TEST_MODULE mpi_errors
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "seqpack/comm/broadcast.hpp"
@@ -134,6 +135,99 @@ BOOST_AUTO_TEST_CASE(bad_options_and_handles_are_refused) {
     BOOST_CHECK_EXCEPTION(mpi_communicator::borrow(MPI_COMM_WORLD, {.largest_count = count}),
                           invalid_input,
                           refused("largest_count", std::to_string(count), "from 1 to 2147483647"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_communicator_between_two_groups_is_refused) {
+  if (world_size() < 2) return;
+  MPI_Comm side = MPI_COMM_NULL;
+  MPI_Comm between = MPI_COMM_NULL;
+  const int mine = my_world_rank() == 0 ? 0 : 1;
+  MPI_Comm_split(MPI_COMM_WORLD, mine, 0, &side);
+  MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, 1 - mine, 5, &between);
+  BOOST_CHECK_EXCEPTION(mpi_communicator::duplicate(between), invalid_input,
+                        refused("communicator", "an intercommunicator", "of one group"));
+  MPI_Comm_free(&between);
+  MPI_Comm_free(&side);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_moved_from_is_a_member_of_nothing) {
+  auto group = world();
+  const auto moved = std::move(group);
+  BOOST_TEST(moved.is_member());
+  BOOST_TEST(!group.is_member());
+  int number = 3;
+  BOOST_CHECK_THROW(group.broadcast(&number, 1, {0}), invalid_input);
+  BOOST_CHECK_THROW(broadcast_tensor(tensor_view<int>(&number, {1}), group_rank{0}, group),
+                    invalid_input);
+  group = world();
+  BOOST_TEST(group.is_member());
+  group.broadcast(&number, 1, {0});
+}
+
+BOOST_AUTO_TEST_CASE(the_longest_deadline_is_no_short_one) {
+  auto group = world({.deadline = std::chrono::milliseconds::max()});
+  int number = my_world_rank() + 4;
+  if (my_world_rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  group.broadcast(&number, 1, {0});
+  BOOST_TEST(number == 4);
+}
+
+BOOST_AUTO_TEST_CASE(data_of_the_root_may_be_const) {
+  auto group = world();
+  const std::vector<int> constant{1, 2, 3};
+  if (my_world_rank() == 0) {
+    const auto sent = broadcast_tensor(constant, group_rank{0}, group);
+    static_assert(std::is_same_v<decltype(sent.data()), const int*>);
+    BOOST_TEST(sent.data() == constant.data());
+  } else {
+    BOOST_TEST(broadcast_tensor<int>({}, group_rank{0}, group).elements()[2] == 3);
+  }
+  if (world_size() == 1) return;
+  // Elsewhere they are refused, on all ranks.
+  const auto call = [&] {
+    std::vector<int> mine(3);
+    if (my_world_rank() == 1) {
+      broadcast_tensor(constant, group_rank{0}, group);
+    } else {
+      broadcast_tensor(mine, group_rank{0}, group);
+    }
+  };
+  BOOST_CHECK_EXCEPTION(call(), collective_mismatch, [](const collective_mismatch& e) {
+    BOOST_TEST(e.what() ==
+               "data on rank 1 is read-only: only the root may bring data that cannot be written");
+    return true;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_bare_call_beside_a_checked_one_is_told_of) {
+  if (world_size() != 2) return;
+  auto group = world();
+  const std::vector<char> mine(256, 'x');
+  std::vector<char> all(512);
+  const auto call = [&] { group.split(0, 0); };
+  if (my_world_rank() == 0) {
+    group.all_gather(mine.data(), all.data(), 256);  // of just the size of a record
+  } else {
+    BOOST_CHECK_EXCEPTION(call(), collective_mismatch, [](const collective_mismatch& e) {
+      BOOST_TEST(
+          e.what() ==
+          "operation on rank 0 is one that ranks do not check, or of another seqpack: it must "
+          "be split, the operation on rank 1");
+      return true;
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(wide_integers_reduce_as_what_they_are) {
+  __extension__ using wide = __int128;
+  if constexpr (mpi_communicator::reduces<wide>) {
+    auto group = world();
+    const wide mine = (wide{1} << 100) + group.rank().value;
+    wide sum = 0;
+    group.all_reduce(&mine, &sum, 1, reduction::sum);
+    const wide n = group.size();
+    BOOST_TEST((sum == (wide{1} << 100) * n + n * (n - 1) / 2));
   }
 }
 

@@ -280,7 +280,8 @@ void check_other_calls(C& group, findings& found) {
   const bool other = group.rank().value == last;
   check_refused(group, found,
                 "operation on " + rank_text(group, last) +
-                    " is split: it must be broadcast_tensor, the operation on rank 0",
+                    " is split: it must be broadcast_tensor, the operation on " +
+                    rank_text(group, 0),
                 [&](float* data) {
                   if (other) {
                     group.split(0, 0);

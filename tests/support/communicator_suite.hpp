@@ -259,13 +259,23 @@ void check_subgroup(C& group, findings& found) {
                                       "list of ranks on rank 1", "subgroup of different lists",
                                       true);
   }
-  found.throws<invalid_input>([&] { subgroup(group, {{0}, {group.size()}}); },
-                              "ranks[1] is " + std::to_string(group.size()) +
-                                  ": it must be from 0 to " + std::to_string(last) +
-                                  ", the last rank of the group",
-                              "subgroup of a rank that does not exist");
-  found.throws<invalid_input>([&] { subgroup(group, {{0}, {0}}); }, "each rank may be named once",
-                              "subgroup of a rank twice", true);
+  // A mistake on one rank is told to all; with one rank it is that one.
+  const auto list_of = [&](group_rank wrong) {
+    return std::vector<group_rank>{{0}, me == last ? wrong : group_rank{0}};
+  };
+  found.throws<collective_mismatch>(
+      [&] {
+        const bool mistaken = me == last;
+        subgroup(group, {{0}, {mistaken ? group.size() : last}});
+      },
+      "ranks[1] on " + exchanging::rank_name(group.members(), {last}) + " is " +
+          std::to_string(group.size()) + ": it must be from 0 to " + std::to_string(last) +
+          ", the last rank of the group",
+      "subgroup of a rank that does not exist", group.size() == 1);
+  found.throws<collective_mismatch>([&] { subgroup(group, list_of({0})); },
+                                    "each rank may be named once", "subgroup of a rank twice",
+                                    true);
+  found.equal(gather_numbers(group, me).back(), last, "the group after wrong lists");
 }
 
 /// What the caller gets wrong, on all ranks alike: nothing is sent.
@@ -275,9 +285,10 @@ void check_refusals(C& group, findings& found) {
   group_array<float, C> b(group, 8 * static_cast<std::size_t>(group.size()), 2.0f);
   const float* const in = a.data();
   const std::string members = std::to_string(group.size() - 1);
-  found.throws<invalid_input>([&] { group.all_gather(in, b.data(), -1); },
-                              "number of elements is -1: it must be from 0 to 281474976710656",
-                              "a negative count");
+  found.throws<invalid_input>(
+      [&] { group.all_gather(in, b.data(), -1); },
+      "number of elements is -1: it must be from 0 to " + std::to_string(max_tokens / group.size()),
+      "a negative count");
   found.throws<invalid_input>(
       [&] { group.all_gather(static_cast<const float*>(nullptr), b.data(), 2); },
       "mine is null: it must point to 2 elements", "a null source");

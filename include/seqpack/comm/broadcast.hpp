@@ -40,6 +40,7 @@ struct header {
   brings what = brings::nothing;
   bool root_is_world = false;  ///< root is a world rank outside of the group
   bool null = false;
+  bool read_only = false;
   offset_t root = 0;
   element_type type;
   tensor_shape shape;
@@ -132,6 +133,11 @@ class verdict {
                  r, "data on " + name(r), "null",
                  "it must point to " + std::to_string(h.shape.elements()) + " elements");
            });
+    refuse([&](const header& h) { return h.read_only && &h != &at(root()); },
+           [&](group_rank r, const header&) {
+             return collective_mismatch(r, "data on " + name(r), "read-only",
+                                        "only the root may bring data that cannot be written");
+           });
     refuse([](const header& h) { return !h.dense; },
            [&](group_rank r, const header& h) {
              return collective_mismatch(r, "tensor on " + name(r),
@@ -181,6 +187,7 @@ header make_header(const std::optional<any_tensor_view>& mine, const element_typ
   h.what = header::brings::a_tensor;
   h.type = mine->type;
   h.shape = mine->shape;
+  h.read_only = mine->read_only;
   const bool has_elements = mine->shape.elements() > 0;
   h.null = mine->data == nullptr && has_elements;
   h.dense = is_dense(mine->shape, mine->strides);
@@ -193,12 +200,6 @@ std::shared_ptr<void> allocate(C& group, const broadcast_options& options, offse
   auto memory = options.allocate ? options.allocate(bytes) : group.allocate(bytes);
   if (memory == nullptr && bytes > 0) throw std::bad_alloc();
   return memory;
-}
-
-/// Memory that was allocated here and that the engine may still write to must not be freed.
-template <communicator C>
-void keep_if_held(C& group, std::shared_ptr<void> memory) {
-  if constexpr (requires { group.keep(memory); }) group.keep(std::move(memory));
 }
 
 /// The one broadcast under all the others.
@@ -227,12 +228,9 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
       throw;
     }
   }
-  try {
+  keeping(group, result.memory(), [&] {
     group.broadcast(static_cast<std::byte*>(result.data()), result.view().bytes(), from);
-  } catch (const communication_error&) {
-    keep_if_held(group, std::move(result).memory());
-    throw;
-  }
+  });
   return result;
 }
 
@@ -243,7 +241,7 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
 /// the data into it, and it must match the root's.
 ///
 ///     tensor<float> weights = broadcast_tensor<float>(std::nullopt, group_rank{0}, group);
-///     broadcast_tensor(std::optional(tensor_view(mine)), group_rank{0}, group);
+///     broadcast_tensor(mine, group_rank{0}, group);      // a vector, a tensor_view, an mdspan, ...
 ///     any_tensor something = broadcast_tensor(std::nullopt, group_rank{0}, group);
 ///
 /// **Collective**: an exchange of a header of fixed size, then the data; no data moves for a tensor
@@ -256,8 +254,8 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
 /// \returns the tensor: in the caller's memory where it brought one, else in its own
 /// \throws collective_mismatch on all ranks with the same text, naming the rank and both values: no
 /// tensor on the root, a root outside of the group, ranks that name different roots, a shape,
-/// element type or memory that differs, a tensor that is strided or null. Nothing has been written,
-/// and the group can be used.
+/// element type or memory that differs, a tensor that is strided or null, data that cannot be
+/// written on another rank than the root. Nothing has been written, and the group can be used.
 /// \throws invalid_input on a caller that is not a member, alone and at once.
 /// \throws what the allocation throws, on that rank alone, after it has taken part in the broadcast
 /// without keeping it: the others have the tensor, and the group can be used.
@@ -269,16 +267,17 @@ tensor<T> broadcast_tensor(const std::optional<tensor_view<T>>& mine, Root root,
                            const broadcast_options& options = {}) {
   std::optional<any_tensor_view> any;
   if (mine) any = *mine;
-  any_tensor result = broadcasting::run(any, element_type::of<T>(), root, group, options);
-  tensor_view<T> view = result.as<T>();
-  return tensor<T>(view, std::move(result).memory());
+  const any_tensor result = broadcasting::run(any, element_type::of<T>(), root, group, options);
+  return tensor<T>(result.template as<T>(), result.memory());
 }
 
-/// The same for a tensor that is there.
-template <element T, communicator C, any_rank Root>
-tensor<T> broadcast_tensor(const tensor_view<T>& mine, Root root, C& group,
-                           const broadcast_options& options = {}) {
-  return broadcast_tensor(std::optional(mine), root, group, options);
+/// The same for a tensor that is there: a tensor_view, a tensor, an mdspan, or a contiguous range
+/// that outlives the result. Data that cannot be written are the root's alone.
+template <class Tensor, communicator C, any_rank Root>
+  requires requires(Tensor&& mine) { tensor_view(std::forward<Tensor>(mine)); }
+auto broadcast_tensor(Tensor&& mine, Root root, C& group, const broadcast_options& options = {}) {
+  return broadcast_tensor(std::optional(tensor_view(std::forward<Tensor>(mine))), root, group,
+                          options);
 }
 
 /// The same with an element type that is known at run time only, and need not be known at all by a

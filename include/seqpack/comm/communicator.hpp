@@ -53,7 +53,7 @@ struct memory_location {
 /// Nothing waits longer than the deadline of the communicator for a peer; then it throws
 /// deadline_passed, and the communicator refuses everything from then on.
 ///
-/// - `c.is_member()`: whether the caller belongs to the group; everything below throws
+/// - `c.is_member()`: whether the caller belongs to the group; rank() and all operations throw
 ///   invalid_input, at once and on the caller alone, where it does not
 /// - `c.rank()`, `c.size()`, `c.members()`: who the caller is, how many there are, and who they are
 ///   in the world
@@ -103,6 +103,20 @@ concept communicator =
       { c.allocate(n) } -> std::same_as<std::shared_ptr<void>>;
     };
 
+/// Makes a call that moves memory of the library. Where it throws and the engine may still write to
+/// that memory, the group keeps it.
+template <communicator C, class Call>
+void keeping(C& group, const std::shared_ptr<void>& memory, const Call& call) {
+  try {
+    call();
+  } catch (...) {
+    if constexpr (requires { group.keep(memory); }) {
+      if (memory != nullptr) group.keep(memory);
+    }
+    throw;
+  }
+}
+
 /// Who the caller is in a group that it may belong to.
 struct group_seat {
   group_members members;
@@ -115,7 +129,8 @@ struct group_seat {
 /// checks are the caller's alone: one rank that fails them leaves the others waiting until their
 /// deadline. broadcast_tensor and agree are the calls that fail on all ranks together.
 ///
-/// A model derives from it and gives `reduces` and, for sizes that are not 0:
+/// A model derives from it and gives `reduces`, `require_usable()`, which throws where the caller is
+/// not a member or the communicator has given up, and, for sizes that are not 0:
 /// `gather_bytes(mine, all, bytes)`, `broadcast_bytes(data, bytes, root)`,
 /// `reduce(in, out, n, how)` and `reduce_blocks(in, out, n, how)`.
 template <class Model>
@@ -142,8 +157,8 @@ class communicator_base {
   /// that overlap.
   template <element T>
   void all_gather(const T* mine, T* all, offset_t n) {
-    require_member();
-    require_count(n);
+    model().require_usable();
+    require_count(n, size());
     require_array("mine", mine, n);
     require_array("all", all, n);
     if (mine != all + rank_->value * n) require_apart(mine, n, all, size() * n);
@@ -155,7 +170,7 @@ class communicator_base {
   template <element T, class M = Model>
     requires(M::template reduces<T>)
   void all_reduce(const T* in, T* out, offset_t n, reduction how) {
-    require_member();
+    model().require_usable();
     require_count(n);
     require_array("in", in, n);
     require_array("out", out, n);
@@ -169,8 +184,8 @@ class communicator_base {
   template <element T, class M = Model>
     requires(M::template reduces<T>)
   void reduce_scatter(const T* in, T* out, offset_t n, reduction how) {
-    require_member();
-    require_count(n);
+    model().require_usable();
+    require_count(n, size());
     require_array("in", in, n);
     require_array("out", out, n);
     require_apart(in, size() * n, out, n);
@@ -181,7 +196,7 @@ class communicator_base {
   /// \throws invalid_input as all_gather does, and for a root outside of the group.
   template <element T>
   void broadcast(T* data, offset_t n, group_rank root) {
-    require_member();
+    model().require_usable();
     require_count(n);
     require_array("data", data, n);
     members_.require(root, "root");
@@ -193,6 +208,18 @@ class communicator_base {
       : communicator_base(group_seat{std::move(members), me}) {}
   explicit communicator_base(group_seat seat)
       : members_(std::move(seat.members)), me_(seat.me), rank_(members_.find(me_)) {}
+  /// What is left is a member of nothing.
+  communicator_base(communicator_base&& other) noexcept
+      : members_(std::exchange(other.members_, {})),
+        me_(other.me_),
+        rank_(std::exchange(other.rank_, std::nullopt)) {}
+  communicator_base& operator=(communicator_base&& other) noexcept {
+    members_ = std::exchange(other.members_, {});
+    me_ = other.me_;
+    rank_ = std::exchange(other.rank_, std::nullopt);
+    return *this;
+  }
+  ~communicator_base() = default;
 
   world_rank me() const noexcept { return me_; }
 
@@ -203,9 +230,9 @@ class communicator_base {
                                   : "it must be a member of the group " + members_.to_string());
     }
   }
-  static void require_count(offset_t n) {
-    if (n < 0 || n > max_tokens) {
-      reject("number of elements", n, "it must be from 0 to " + std::to_string(max_tokens));
+  static void require_count(offset_t n, offset_t times = 1) {
+    if (n < 0 || n > max_tokens / times) {
+      reject("number of elements", n, "it must be from 0 to " + std::to_string(max_tokens / times));
     }
   }
 

@@ -37,7 +37,8 @@ bool wait_until(std::chrono::milliseconds deadline, const Done& done) {
   for (;;) {
     if (done()) return true;
     const auto waited = clock::now() - start;
-    if (waited >= deadline) return done();
+    // In milliseconds: the longest deadline that there is has no number of nanoseconds.
+    if (std::chrono::duration_cast<std::chrono::milliseconds>(waited) >= deadline) return done();
     if (waited < spin) {
       std::this_thread::yield();
     } else {

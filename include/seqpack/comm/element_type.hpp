@@ -28,17 +28,21 @@ constexpr std::string_view spelling() {
   return text.substr(0, std::min(text.rfind(']'), text.find(';')));
 }
 
+/// Floating point types of newer standards keep their own names: a float16 is not a bfloat16.
+template <class T>
+inline constexpr bool has_arithmetic_name = std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                                            (std::is_integral_v<T> && sizeof(T) <= 8);
+
 template <class T>
 constexpr std::string_view arithmetic_name() {
   using namespace std::string_view_literals;
   constexpr int log2 = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
-  constexpr std::array floats{"float8"sv, "float16"sv, "float32"sv, "float64"sv};
   constexpr std::array ints{"int8"sv, "int16"sv, "int32"sv, "int64"sv};
   constexpr std::array uints{"uint8"sv, "uint16"sv, "uint32"sv, "uint64"sv};
   if constexpr (std::is_same_v<T, bool>) {
     return "bool";
   } else if constexpr (std::is_floating_point_v<T>) {
-    return floats[log2];
+    return std::is_same_v<T, float> ? "float32" : "float64";
   } else {
     return std::is_signed_v<T> ? ints[log2] : uints[log2];
   }
@@ -59,7 +63,7 @@ constexpr std::uint64_t hash(std::string_view text) {
 template <element T>
 struct element_traits {
   static constexpr std::string_view name() {
-    if constexpr (std::is_arithmetic_v<T> && sizeof(T) <= 8) {
+    if constexpr (naming::has_arithmetic_name<T>) {
       return naming::arithmetic_name<T>();
     } else {
       return naming::spelling<T>();
@@ -98,13 +102,16 @@ class element_type {
   constexpr std::string_view name() const noexcept { return name_.data(); }
   /// Bytes of one element.
   constexpr offset_t size() const noexcept { return size_; }
-  /// "float32", and for a type that is not named by its size "sample (12 bytes)".
+  /// "float32", and for a type whose name does not end in its bits "sample (12 bytes)".
   std::string to_string() const {
     const std::string plain(name());
-    const bool sized = !plain.empty() && plain.back() >= '0' && plain.back() <= '9';
-    return plain.empty() ? "none"
-           : sized       ? plain
-                   : plain + " (" + std::to_string(size_) + (size_ == 1 ? " byte)" : " bytes)");
+    if (plain.empty()) return "none";
+    const std::string bits = std::to_string(size_ * 8);
+    if (plain.size() > bits.size() && plain.ends_with(bits)) {
+      const char before = plain[plain.size() - bits.size() - 1];
+      if (before < '0' || before > '9') return plain;
+    }
+    return plain + " (" + std::to_string(size_) + (size_ == 1 ? " byte)" : " bytes)");
   }
 
   friend constexpr bool operator==(const element_type&, const element_type&) = default;

@@ -92,17 +92,23 @@ std::vector<Record> exchange_records(C& group, std::string_view operation, const
   group.exchange(reinterpret_cast<const std::byte*>(&sent),
                  reinterpret_cast<std::byte*>(received.data()), sizeof(envelope));
 
-  const auto called = [&](group_rank r) {
-    const envelope& e = received[static_cast<std::size_t>(r.value)];
-    return e.version == envelope::current_version ? std::string(e.operation.data())
-                                                  : std::string("not one of this library version");
+  const auto known = [](const envelope& e) { return e.version == envelope::current_version; };
+  const auto called = [&](const envelope& e) {
+    return known(e) ? std::string(e.operation.data())
+                    : std::string("one that ranks do not check, or of another seqpack");
   };
-  refuse(ranks_where(group.size(),
-                     [&](std::size_t r) { return !received[r].same_call(received.front()); }),
-         [&](group_rank r) {
-           return collective_mismatch(r, "operation on " + rank_name(group.members(), r), called(r),
-                                      "it must be " + called({0}) + ", the operation on rank 0");
-         });
+  // The first that is known, so that the others are held to it.
+  const auto found = std::find_if(received.begin(), received.end(), known);
+  const envelope& reference = found == received.end() ? received.front() : *found;
+  const group_rank reference_rank{&reference - received.data()};
+  refuse(
+      ranks_where(group.size(), [&](std::size_t r) { return !received[r].same_call(reference); }),
+      [&](group_rank r) {
+        return collective_mismatch(r, "operation on " + rank_name(group.members(), r),
+                                   called(received[static_cast<std::size_t>(r.value)]),
+                                   "it must be " + called(reference) + ", the operation on " +
+                                       rank_name(group.members(), reference_rank));
+      });
 
   std::vector<Record> records(size);
   for (std::size_t r = 0; r < size; ++r) {

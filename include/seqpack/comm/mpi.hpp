@@ -9,6 +9,7 @@
 #include <chrono>
 #include <climits>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -56,17 +57,52 @@ inline void check_mpi(int code, const char* operation,
   if (code != MPI_SUCCESS) throw mpi_error(code, operation, where);
 }
 
+namespace mpi {
+
+/// Why the first communicator of this process gave up, or nothing. After that, nobody knows who of
+/// the world will come to MPI_Finalize.
+class first_failure {
+ public:
+  static void note(const std::string& why) {
+    const std::lock_guard lock(mutex());
+    if (reason().empty()) reason() = why;
+  }
+  static std::string get() {
+    const std::lock_guard lock(mutex());
+    return reason();
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex m;
+    return m;
+  }
+  static std::string& reason() {
+    static std::string text;
+    return text;
+  }
+};
+
+}  // namespace mpi
+
 /// MPI from its initialisation to its end, where the program does not care for that itself. One
 /// object at the beginning of main, before any communicator. Errors of MPI_COMM_WORLD come back as
 /// codes and do not end the program.
 ///
-/// The destructor is MPI_Finalize, which waits for all ranks of the world and has no deadline: a
-/// program that has found out that one of them is gone for good ends with MPI_Abort.
+/// The destructor is MPI_Finalize, which waits for all ranks of the world, and does so without end
+/// where one is gone. So the ranks meet first, with a deadline: the one that is given or, where a
+/// communicator of this process has given up, a few seconds. Where they do not meet, it says why on
+/// standard error and ends all of the world with MPI_Abort.
 class mpi_environment {
  public:
   /// \param thread_level what the program's threads need, such as MPI_THREAD_FUNNELED
-  /// \throws mpi_error, and communication_error where MPI cannot give that level.
-  explicit mpi_environment(int thread_level = MPI_THREAD_FUNNELED) {
+  /// \param deadline how long the destructor waits for the other ranks
+  /// \throws mpi_error, and communication_error where MPI cannot give that level; invalid_input for
+  /// a bad deadline.
+  explicit mpi_environment(int thread_level = MPI_THREAD_FUNNELED,
+                           std::chrono::milliseconds deadline = default_deadline)
+      : deadline_(deadline) {
+    require_deadline(deadline);
     int provided = 0;
     check_mpi(MPI_Init_thread(nullptr, nullptr, thread_level, &provided), "MPI_Init_thread");
     if (provided < thread_level) {
@@ -75,10 +111,35 @@ class mpi_environment {
                                 std::to_string(thread_level));
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &meeting_);
   }
   mpi_environment(const mpi_environment&) = delete;
   mpi_environment& operator=(const mpi_environment&) = delete;
-  ~mpi_environment() { MPI_Finalize(); }
+  ~mpi_environment() {
+    const std::string why = mpi::first_failure::get();
+    if (!meet(why.empty() ? deadline_ : std::min(deadline_, after_failure))) {
+      std::fprintf(stderr, "the ranks do not meet at the end of MPI, so it is aborted%s%s\n",
+                   why.empty() ? "" : ": ", why.c_str());
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Comm_free(&meeting_);
+    MPI_Finalize();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds after_failure = std::chrono::seconds(10);
+
+  bool meet(std::chrono::milliseconds deadline) noexcept {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (MPI_Ibarrier(meeting_, &request) != MPI_SUCCESS) return false;
+    return waiting::wait_until(deadline, [&] {
+      int flag = 0;
+      return MPI_Test(&request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag != 0;
+    });
+  }
+
+  std::chrono::milliseconds deadline_;
+  MPI_Comm meeting_ = MPI_COMM_NULL;
 };
 
 /// What an MPI communicator may be told.
@@ -92,14 +153,17 @@ struct mpi_options {
 
 namespace mpi {
 
-/// MPI's own type for the arithmetic ones; for all others MPI_DATATYPE_NULL.
+/// MPI's own type for those that it knows; for all others, as for 128-bit integers and the floating
+/// point types of newer standards, MPI_DATATYPE_NULL.
 template <class T>
 MPI_Datatype native_type() {
-  if constexpr (std::is_same_v<T, bool>) {
-    return MPI_CXX_BOOL;
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return sizeof(T) == 4 ? MPI_FLOAT : sizeof(T) == 8 ? MPI_DOUBLE : MPI_LONG_DOUBLE;
-  } else if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_same_v<T, float>) {
+    return MPI_FLOAT;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return MPI_DOUBLE;
+  } else if constexpr (std::is_same_v<T, long double>) {
+    return MPI_LONG_DOUBLE;
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) <= 8 && !std::is_same_v<T, bool>) {
     constexpr bool is_signed = std::is_signed_v<T>;
     switch (sizeof(T)) {
       case 1: return is_signed ? MPI_INT8_T : MPI_UINT8_T;
@@ -267,31 +331,50 @@ class handle {
   bool owned_ = false;
 };
 
-/// While it lives, errors that MPI attributes to no communicator come back as codes: Open MPI hands
-/// those of non-blocking collectives to the handler of MPI_COMM_WORLD, which by default ends the
-/// program. Nothing to do where the program has chosen codes, as mpi_environment does.
+/// While one of them lives, errors that MPI attributes to no communicator come back as codes: Open
+/// MPI hands those of non-blocking collectives to the handler of MPI_COMM_WORLD, which by default
+/// ends the program. Several threads may wait at a time: the last one puts the handler back.
 class world_errors_return {
  public:
   world_errors_return() {
-    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &former_);
-    if (changes()) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    shared& s = state();
+    const std::lock_guard lock(s.mutex);
+    if (s.users++ > 0) return;
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &s.former);
+    s.changed = s.former != MPI_ERRORS_RETURN;  // not where mpi_environment has chosen codes
+    if (s.changed) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   }
   world_errors_return(const world_errors_return&) = delete;
   world_errors_return& operator=(const world_errors_return&) = delete;
   ~world_errors_return() {
-    if (changes()) MPI_Comm_set_errhandler(MPI_COMM_WORLD, former_);
-    MPI_Errhandler_free(&former_);
+    shared& s = state();
+    const std::lock_guard lock(s.mutex);
+    if (--s.users > 0) return;
+    if (s.changed) MPI_Comm_set_errhandler(MPI_COMM_WORLD, s.former);
+    MPI_Errhandler_free(&s.former);
   }
 
  private:
-  bool changes() const noexcept { return former_ != MPI_ERRORS_RETURN; }
-
-  MPI_Errhandler former_ = MPI_ERRHANDLER_NULL;
+  struct shared {
+    std::mutex mutex;
+    int users = 0;
+    bool changed = false;
+    MPI_Errhandler former = MPI_ERRHANDLER_NULL;
+  };
+  static shared& state() {
+    static shared s;
+    return s;
+  }
 };
 
 /// World ranks are ranks in MPI_COMM_WORLD.
 inline group_seat seat_in(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) reject("communicator", "MPI_COMM_NULL", "it must be one");
+  int between_groups = 0;
+  check_mpi(MPI_Comm_test_inter(comm, &between_groups), "MPI_Comm_test_inter");
+  if (between_groups != 0) {
+    reject("communicator", "an intercommunicator", "it must be of one group");
+  }
   MPI_Group group = MPI_GROUP_NULL;
   MPI_Group world = MPI_GROUP_NULL;
   check_mpi(MPI_Comm_group(comm, &group), "MPI_Comm_group");
@@ -309,7 +392,12 @@ inline group_seat seat_in(MPI_Comm comm) {
   check_mpi(code, "MPI_Group_translate_ranks");
   std::vector<world_rank> members;
   members.reserve(in_world.size());
-  for (const int r : in_world) members.push_back({r});  // one from elsewhere is refused: negative
+  for (const int r : in_world) {
+    if (r == MPI_UNDEFINED) {
+      reject("communicator", "with members outside of MPI_COMM_WORLD", "all must be in it");
+    }
+    members.push_back({r});
+  }
   return {group_members(std::move(members)), world_rank{me}};
 }
 
@@ -336,11 +424,14 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   static constexpr offset_t piece = 4 << 20;
 
   /// A communicator of its own with the members of another: messages of the two never meet. The one
-  /// to choose in doubt. **Collective** over the members of `original`.
-  /// \throws invalid_input for MPI_COMM_NULL, a bad option; mpi_error; deadline_passed.
+  /// to choose in doubt. **Collective** over the members of `original`, on which the ranks meet
+  /// before MPI begins: an unfinished duplicate would keep MPI from making any other communicator.
+  /// \throws invalid_input for MPI_COMM_NULL, an intercommunicator, a bad option; mpi_error;
+  /// deadline_passed.
   static mpi_communicator duplicate(MPI_Comm original, const mpi_options& options = {}) {
     require_options(options);
     group_seat seat = mpi::seat_in(original);
+    meet(original, options);
     const auto copy = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Comm_idup(original, copy.get(), &request), "MPI_Comm_idup");
@@ -359,7 +450,8 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     return mpi_communicator(mpi::handle(comm, true), std::move(seat), options);
   }
   /// Uses a communicator that stays the caller's and must outlive the object. Until then its errors
-  /// come back as codes; then its error handler is what it was. Not collective.
+  /// come back as codes; then its error handler is what it was. One object at a time may borrow it.
+  /// Not collective.
   static mpi_communicator borrow(MPI_Comm comm, const mpi_options& options = {}) {
     require_options(options);
     group_seat seat = mpi::seat_in(comm);
@@ -408,12 +500,14 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// Everything is over on return of every call.
   void wait() { require_usable(); }
 
-  /// Collective over the members. What all ranks pass is exchanged first, with the deadline; MPI's
-  /// own split, which has none, starts when all ranks are known to be there.
+  /// Collective over the members. What all ranks pass is exchanged first, and then the ranks meet
+  /// once more, so that one which came too late finds out here; both have the deadline. MPI's own
+  /// split has none: a rank that is lost in that very moment is waited for.
   mpi_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
     auto [place, members] = exchanging::agree_on_split(*this, colour, key);
     const group_seat seat{std::move(members), me()};
+    run("MPI_Ibarrier", [&](MPI_Request& request) { return MPI_Ibarrier(get(), &request); });
     MPI_Comm made = MPI_COMM_NULL;
     const int my_colour = place ? static_cast<int>(*place) : MPI_UNDEFINED;
     const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;
@@ -434,7 +528,11 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   static constexpr std::size_t pieces_at_once = 4;
 
   mpi_communicator(mpi::handle handle, group_seat seat, const mpi_options& options)
-      : communicator_base(std::move(seat)), handle_(std::move(handle)), options_(options) {}
+      : communicator_base(std::move(seat)), handle_(std::move(handle)), options_(options) {
+    if (is_member()) {
+      who_ = " on rank " + std::to_string(rank().value) + " of the group " + members().to_string();
+    }
+  }
 
   static void require_options(const mpi_options& options) {
     require_deadline(options.deadline);
@@ -451,15 +549,27 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
       throw communication_error("the communicator cannot be used any more: " + broken_);
     }
   }
-  void check(int code, const char* operation) {
+  void check(int code, const char* operation, source_place where = source_place::current()) {
     if (code == MPI_SUCCESS) return;
-    mpi_error error(code, operation);
+    mpi_error error(code, operation, where);
     give_up(error.reason());
     throw error;
   }
   void give_up(const std::string& why) {
     broken_ = why;
+    mpi::first_failure::note(why);
     handle_.leak();
+  }
+
+  /// Twice: after the first time all have come, after the second one all know, and none has given
+  /// up in between.
+  static void meet(MPI_Comm comm, const mpi_options& options,
+                   source_place where = source_place::current()) {
+    for (int k = 0; k < 2; ++k) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      check_mpi(MPI_Ibarrier(comm, &request), "MPI_Ibarrier", where);
+      finish(request, options, "MPI_Ibarrier", "", where);
+    }
   }
 
   std::shared_ptr<std::vector<std::byte>> make_bounce(offset_t bytes) {
@@ -471,7 +581,9 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     }
   }
 
-  static void finish(MPI_Request& request, const mpi_options& options, const char* operation) {
+  /// \param who says in errors which rank waits
+  static void finish(MPI_Request& request, const mpi_options& options, const char* operation,
+                     const std::string& who = "", source_place where = source_place::current()) {
     const mpi::world_errors_return codes;
     int code = MPI_SUCCESS;
     const bool done = waiting::wait_until(options.deadline, [&] {
@@ -479,12 +591,12 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
       code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
       return code != MPI_SUCCESS || flag != 0;
     });
-    check_mpi(code, operation);
-    if (!done) throw deadline_passed(operation, options.deadline);
+    check_mpi(code, operation, where);
+    if (!done) throw deadline_passed(operation + who, options.deadline, where);
   }
-  void finish(MPI_Request& request, const char* operation) {
+  void finish(MPI_Request& request, const char* operation, source_place where) {
     try {
-      finish(request, options_, operation);
+      finish(request, options_, operation, who_, where);
     } catch (const communication_error& e) {
       give_up(e.reason());
       throw;
@@ -492,10 +604,11 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   }
   /// Starts an operation, and sees to its end.
   template <class Start>
-  void run(const char* operation, const Start& start) {
+  void run(const char* operation, const Start& start,
+           source_place where = source_place::current()) {
     MPI_Request request = MPI_REQUEST_NULL;
-    check(start(request), operation);
-    finish(request, operation);
+    check(start(request), operation, where);
+    finish(request, operation, where);
   }
 
   void gather_bytes(const void* mine, void* all, offset_t bytes) {
@@ -526,7 +639,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     std::size_t next = 0;
     for (offset_t done = 0; done < bytes; done += largest_piece()) {
       MPI_Request& request = requests[next++ % pieces_at_once];
-      if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast");
+      if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast", source_place::current());
       check(MPI_Ibcast(static_cast<std::byte*>(data) + done,
                        static_cast<int>(std::min(bytes - done, largest_piece())), MPI_BYTE,
                        static_cast<int>(root.value), get(), &request),
@@ -534,7 +647,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     }
     for (std::size_t k = 0; k < pieces_at_once; ++k) {
       MPI_Request& request = requests[next++ % pieces_at_once];
-      if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast");
+      if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast", source_place::current());
     }
   }
 
@@ -578,6 +691,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
 
   mpi::handle handle_;
   mpi_options options_;
+  std::string who_;  ///< of the caller, for errors
   std::string broken_;
   std::vector<std::byte> staging_;  ///< of exchange
 };

@@ -47,6 +47,8 @@ class self_communicator : public communicator_base<self_communicator> {
  private:
   friend communicator_base<self_communicator>;
 
+  void require_usable() const { require_member(); }
+
   explicit self_communicator(group_members members)
       : communicator_base(std::move(members), world_rank{0}) {}
 

@@ -2,34 +2,90 @@
 /// A group from a list of ranks.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/error.hpp"
 #include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
 
 namespace seqpack {
 
 namespace subgroups {
 
+/// What one rank says about its list: all of it as a hash, its beginning for messages, and the first
+/// entry that is wrong.
 struct record {
-  std::uint64_t list;
-  std::int64_t count;
+  enum class mistake : std::int32_t { none, no_such_rank, named_twice };
+
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+  offset_t count = 0;
+  std::array<std::int32_t, 20> first{};
+  mistake what = mistake::none;
+  std::int32_t where = 0;
+  offset_t value = 0;
+
+  bool same_list(const record& other) const noexcept {
+    return hash == other.hash && count == other.count && first == other.first;
+  }
+  std::string to_string() const {
+    const auto shown = std::min(count, static_cast<offset_t>(first.size()));
+    std::string text = "{";
+    for (offset_t k = 0; k < shown; ++k) {
+      text += (k > 0 ? ", " : "") + std::to_string(first[static_cast<std::size_t>(k)]);
+    }
+    return text + (shown < count ? ", ...}" : "}");
+  }
 };
 
-inline record describe(const std::vector<group_rank>& ranks) {
-  record r{14695981039346656037u, static_cast<std::int64_t>(ranks.size())};
-  for (const group_rank rank : ranks) {
-    r.list = (r.list ^ static_cast<std::uint64_t>(rank.value)) * 1099511628211u;
+inline record describe(const std::vector<group_rank>& ranks, offset_t size) {
+  record r{.count = static_cast<offset_t>(ranks.size())};
+  for (std::size_t k = 0; k < ranks.size(); ++k) {
+    const offset_t rank = ranks[k].value;
+    r.hash = (r.hash ^ static_cast<std::uint64_t>(rank)) * 1099511628211u;
+    if (k < r.first.size()) r.first[k] = static_cast<std::int32_t>(rank);
+    if (r.what != record::mistake::none) continue;
+    const auto before = ranks.begin() + static_cast<std::ptrdiff_t>(k);
+    const bool outside = rank < 0 || rank >= size;
+    if (!outside && std::find(ranks.begin(), before, ranks[k]) == before) continue;
+    r.what = outside ? record::mistake::no_such_rank : record::mistake::named_twice;
+    r.where = static_cast<std::int32_t>(k);
+    r.value = rank;
   }
   return r;
 }
 
-inline std::string to_string(const record& r) {
-  return std::to_string(r.count) + " ranks with hash " + std::to_string(r.list);
+/// \throws collective_mismatch on all ranks where a list is wrong or another one.
+inline void require_one_list(const group_members& members, const std::vector<record>& records) {
+  const auto name = [&](group_rank r) { return exchanging::rank_name(members, r); };
+  const auto at = [&](group_rank r) { return records[static_cast<std::size_t>(r.value)]; };
+  exchanging::refuse(
+      exchanging::ranks_where(
+          members.size(), [&](std::size_t r) { return records[r].what != record::mistake::none; }),
+      [&](group_rank r) {
+        return collective_mismatch(
+            r, entry_name("ranks", at(r).where) + " on " + name(r), std::to_string(at(r).value),
+            at(r).what == record::mistake::named_twice
+                ? std::string("each rank may be named once")
+                : "it must be from 0 to " + std::to_string(members.size() - 1) +
+                      ", the last rank of the group");
+      });
+  exchanging::refuse(
+      exchanging::ranks_where(
+          members.size(), [&](std::size_t r) { return !records[r].same_list(records.front()); }),
+      [&](group_rank r) {
+        return collective_mismatch(
+            r, "list of ranks on " + name(r), at(r).to_string(),
+            "it must be " + records.front().to_string() + ", the list on rank 0");
+      });
 }
 
 }  // namespace subgroups
@@ -38,39 +94,24 @@ inline std::string to_string(const record& r) {
 /// rank 3 of the world as its rank 0. **Collective** over the parent: all of its ranks call it with
 /// the same list; those that are not in it get a group that they are not members of.
 ///
-/// \throws invalid_input on the caller alone for a rank that does not exist or stands twice, which
-/// all ranks find that pass that list; collective_mismatch on all for lists that differ.
+/// \throws collective_mismatch on all ranks, with the same text: a list on some rank with a rank that
+/// does not exist or stands twice, lists that differ.
+/// \throws invalid_input on a caller that is not a member of the parent, alone and at once.
+/// \throws communication_error
 template <communicator C>
 C subgroup(C& parent, const std::vector<group_rank>& ranks) {
-  parent.rank();
-  std::vector<world_rank> members;
-  for (std::size_t k = 0; k < ranks.size(); ++k) {
-    parent.members().require(ranks[k], entry_name("ranks", static_cast<offset_t>(k)).c_str());
-    members.push_back(parent.members().to_world(ranks[k]));
+  const group_rank me = parent.rank();
+  subgroups::require_one_list(
+      parent.members(),
+      exchanging::exchange_records(parent, "subgroup", subgroups::describe(ranks, parent.size())));
+  const auto place = std::find(ranks.begin(), ranks.end(), me);
+  const bool in_it = place != ranks.end();
+  C made = parent.split(in_it ? std::optional<offset_t>(0) : std::nullopt, place - ranks.begin());
+  if constexpr (requires(group_members m) { made.left_out_of(m); }) {
+    std::vector<world_rank> members;
+    for (const group_rank rank : ranks) members.push_back(parent.members().to_world(rank));
+    made.left_out_of(group_members(std::move(members)));
   }
-  group_members listed{std::move(members)};
-
-  const auto records = exchanging::exchange_records(parent, "subgroup", subgroups::describe(ranks));
-  const std::string first = subgroups::to_string(records.front());
-  exchanging::refuse(
-      exchanging::ranks_where(
-          parent.size(), [&](std::size_t r) { return subgroups::to_string(records[r]) != first; }),
-      [&](group_rank r) {
-        return collective_mismatch(r,
-                                   "list of ranks on " + exchanging::rank_name(parent.members(), r),
-                                   subgroups::to_string(records[static_cast<std::size_t>(r.value)]),
-                                   "it must be " + first + ", the list on rank 0");
-      });
-
-  std::optional<offset_t> colour;
-  offset_t key = 0;
-  for (std::size_t k = 0; k < ranks.size(); ++k) {
-    if (ranks[k] != parent.rank()) continue;
-    colour = 0;
-    key = static_cast<offset_t>(k);
-  }
-  C made = parent.split(colour, key);
-  if constexpr (requires { made.left_out_of(listed); }) made.left_out_of(std::move(listed));
   return made;
 }
 

@@ -71,16 +71,18 @@ class tensor_shape {
     if (extent < 0) {
       reject(entry_name("shape", count_), extent, "an extent must be at least 0");
     }
-    if (extent > max_tokens || (extent > 0 && elements_ > max_tokens / extent)) {
+    if (extent > 0 && positive_ > max_tokens / extent) {
       reject(entry_name("shape", count_), extent,
              "a tensor holds at most " + std::to_string(max_tokens) + " elements");
     }
     extents_[static_cast<std::size_t>(count_++)] = extent;
     elements_ *= extent;
+    if (extent > 0) positive_ *= extent;
   }
 
   std::array<offset_t, max_dims> extents_{};
   offset_t elements_ = 1;
+  offset_t positive_ = 1;  ///< product of the extents above 0, which bounds all strides
   int count_ = 0;
 };
 
@@ -116,6 +118,7 @@ struct any_tensor_view {
   element_type type;
   tensor_shape shape;
   tensor_strides strides{};
+  bool read_only = false;  ///< it came from data that is const
 
   any_tensor_view() = default;
   /// Without gaps.
@@ -129,13 +132,15 @@ struct any_tensor_view {
   offset_t bytes() const noexcept { return shape.elements() * type.size(); }
 };
 
+template <class View>
+class basic_tensor;
+
 /// A tensor of a static element type. Does not own its elements.
 ///
-///     tensor_view weights(pointer, {rows, columns});
+///     tensor_view<float> weights(pointer, {rows, columns});
 ///     tensor_view ids(vector);                         // one dimension
 ///     tensor_view logits(mdspan);
 template <element T>
-  requires(!std::is_const_v<T>)
 struct tensor_view {
   using element_type = T;
 
@@ -169,8 +174,23 @@ struct tensor_view {
     shape = tensor_shape(std::span<const offset_t>(extents.data(), M::rank()));
   }
 
+  /// A view that only reads, of one that may write.
+  template <class U>
+    requires(!std::same_as<U, T> && std::same_as<const U, T>)
+  tensor_view(const tensor_view<U>& other) : tensor_view(other.data, other.shape, other.strides) {}
+  /// The view of a tensor, which must outlive it.
+  tensor_view(const basic_tensor<tensor_view>& tensor) : tensor_view(tensor.view()) {}
+
   operator any_tensor_view() const {
-    return {data, seqpack::element_type::of<T>(), shape, strides};
+    any_tensor_view any(const_cast<void*>(static_cast<const void*>(data)),
+                        seqpack::element_type::of<T>(), shape, strides);
+    any.read_only = std::is_const_v<T>;
+    return any;
+  }
+  /// All elements, in the order of the dimensions; of a dense tensor, where its memory can be
+  /// reached.
+  std::span<T> elements() const noexcept {
+    return {data, static_cast<std::size_t>(shape.elements())};
   }
   offset_t bytes() const noexcept { return shape.elements() * static_cast<offset_t>(sizeof(T)); }
 };
@@ -180,6 +200,8 @@ template <std::ranges::contiguous_range R>
 tensor_view(R&&) -> tensor_view<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 template <mdspan_like M>
 tensor_view(const M&) -> tensor_view<typename M::element_type>;
+template <element T>
+tensor_view(const basic_tensor<tensor_view<T>>&) -> tensor_view<T>;
 
 /// A tensor, and its memory where that is not somebody else's: a handle that moves.
 template <class View>
@@ -196,8 +218,8 @@ class basic_tensor {
   const View& view() const noexcept { return view_; }
   auto data() const noexcept { return view_.data; }
   const tensor_shape& shape() const noexcept { return view_.shape; }
-  /// Gives up the memory, which keeps the elements alive.
-  std::shared_ptr<void> memory() && noexcept { return std::move(memory_); }
+  /// What keeps the elements alive; none where the caller does.
+  const std::shared_ptr<void>& memory() const noexcept { return memory_; }
   /// Whether its memory lives and dies with it.
   bool owns_memory() const noexcept { return memory_ != nullptr; }
   /// All elements, in the order of the dimensions; dense tensors of static type, where their memory
@@ -205,7 +227,7 @@ class basic_tensor {
   auto elements() const noexcept
     requires(!std::same_as<View, any_tensor_view>)
   {
-    return std::span(view_.data, static_cast<std::size_t>(view_.shape.elements()));
+    return view_.elements();
   }
 
   element_type type() const
@@ -221,6 +243,9 @@ class basic_tensor {
     const auto wanted = seqpack::element_type::of<T>();
     if (wanted != view_.type) {
       reject("element type", view_.type.to_string(), "it must be " + wanted.to_string());
+    }
+    if (view_.read_only && !std::is_const_v<T>) {
+      reject("tensor", "read-only", "its elements must be asked for as const");
     }
     return {static_cast<T*>(view_.data), view_.shape, view_.strides};
   }

@@ -1,9 +1,11 @@
 /// \file
-/// A number that two layouts share where they put every token into the same place, and what to say
-/// where they do not: how ranks find out that their layouts differ.
+/// A number that two layouts share where they pad by the same policy and put every token into the
+/// same place, and what to say where they do not: how ranks find out that their layouts differ.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/pack/checks.hpp"
@@ -40,22 +42,29 @@ constexpr void add_padding(hasher& hash, P padding) {
   }
 }
 
-/// The same for the sharding: who owns some tokens of a short and of a longer sequence.
+/// The map of one padded sequence: every run of every shard.
 template <context_parallel_policy C>
-constexpr void add_sharding(hasher& hash, C cp) {
-  const offset_t divisor = cp.divisor();
-  hash.add(cp.size());
-  hash.add(divisor);
-  const auto add_owner = [&](offset_t token, offset_t length) {
-    const shard_position owner = cp.to_shard(token, length);
-    hash.add(owner.rank);
-    hash.add(owner.index);
-  };
-  for (const offset_t length : {2 * divisor, 6 * divisor}) {
-    const offset_t step = max_of(length / 13, 1);
-    add_owner(1, length);
-    for (offset_t token = 0; token < length; token += step) add_owner(token, length);
+constexpr void add_shards(hasher& hash, C cp, offset_t length) {
+  for (offset_t rank = 0; rank < cp.size(); ++rank) {
+    for (shard_position p{rank, 0}; p.index < length / cp.size();) {
+      const offset_t run = cp.run(p, length);
+      hash.add(cp.to_token(p, length));
+      hash.add(run);
+      p.index += run;
+    }
   }
+}
+
+/// The sharding by what it does to the sequences of the layout: once for each padded length.
+template <class View>
+constexpr void add_sharding(hasher& hash, const View& view) {
+  std::vector<offset_t> lengths(static_cast<std::size_t>(view.segments));
+  for (offset_t s = 0; s < view.segments; ++s) {
+    lengths[static_cast<std::size_t>(s)] = view.padded_length(s);
+  }
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  for (const offset_t length : lengths) add_shards(hash, view.cp, length);
 }
 
 /// Bounds as numbers, whatever their index type is. The first is always 0.
@@ -70,15 +79,16 @@ constexpr void add_sequences(hasher& hash, const View& view) {
 
 }  // namespace layout_hashing
 
-/// A hash of all that decides where a token is: the sizes, both bounds, the order, and what the
-/// padding and the sharding compute. Index types, and whether numbers are static or dynamic, make
+/// A hash of all that decides where a token is: the sizes, both bounds, the order, what the padding
+/// computes, and every run of the shards of each padded length that occurs. Index types, and whether numbers are static or dynamic, make
 /// no difference; neither do an order that changes nothing and none. The same on every machine.
 ///
 /// For layouts on the host; the sizes of a layout on a device are in `fingerprint_of_sizes`.
 ///
 /// \throws invalid_input for a layout of tokens without arrays.
 ///
-/// Allocates nothing. O(B). Usable in constant expressions.
+/// Allocates O(B). O(B log B), and O(runs) for each padded length that occurs: 2 * CP for zigzag, CP
+/// for contiguous, the length for striped. Usable in constant expressions.
 template <layout L>
   requires runs_on<host_t, L>
 constexpr std::uint64_t layout_hash(const L& layout) {
@@ -88,12 +98,14 @@ constexpr std::uint64_t layout_hash(const L& layout) {
   hash.add(view.segments);
   hash.add(view.batch);
   hash.add(view.total);
+  hash.add(view.cp.size());
+  hash.add(view.cp.divisor());
   layout_hashing::add_padding(hash, view.padding);
-  layout_hashing::add_sharding(hash, view.cp);
   if (view.cu == nullptr || view.cu_padded == nullptr) {
     checks::require_layout(view);
   } else {
     layout_hashing::add_sequences(hash, view);
+    layout_hashing::add_sharding(hash, view);
   }
   return hash.value();
 }
@@ -116,7 +128,7 @@ constexpr layout_fingerprint fingerprint_of_sizes(const L& layout) noexcept {
   return {0, view.batch, view.sequences, view.total, view.cp.size()};
 }
 
-/// The fingerprint of a layout on the host. O(B).
+/// The fingerprint of a layout on the host; costs what layout_hash does.
 /// \throws invalid_input as layout_hash does.
 template <layout L>
   requires runs_on<host_t, L>

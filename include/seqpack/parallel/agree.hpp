@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,7 @@ std::size_t most_common(const std::vector<Value>& values) {
 template <class Value, class Describe>
 void require_same(const group_members& members, const std::vector<Value>& values,
                   const Describe& describe) {
+  if (std::count(values.begin(), values.end(), values.front()) == std::ssize(values)) return;
   const std::size_t expected = most_common(values);
   exchanging::refuse(
       exchanging::ranks_where(members.size(),
@@ -152,7 +154,7 @@ void run(C& group, std::string_view operation, const Value& mine, std::string_vi
 /// \throws invalid_input on a caller that is not a member, alone and at once.
 /// \throws communication_error, such as deadline_passed.
 ///
-/// Allocates O(size) on the host. O(size^2) comparisons.
+/// Allocates O(size) on the host. O(size) comparisons, and O(size^2) where ranks differ.
 template <communicator C>
 void agree(C& group, std::uint64_t value, std::string_view what) {
   agreeing::run(group, "agree", value, what,
@@ -161,7 +163,8 @@ void agree(C& group, std::uint64_t value, std::string_view what) {
                 });
 }
 
-/// The same for layouts on the host: whether all ranks put every token into the same place.
+/// The same for layouts on the host: whether all ranks put every token into the same place, and pad
+/// by the same policy, so that they will with the next batch too.
 ///
 ///     agree(group, layout);    // "total tokens on rank 2 is 128: it must be 96, as on rank 0"
 ///     agree(group, layout, "micro-batch 3");  // "total tokens of micro-batch 3 on rank 2 is ..."
@@ -171,7 +174,7 @@ void agree(C& group, std::uint64_t value, std::string_view what) {
 /// total tokens and context-parallel size that differs, else the layout hash.
 /// \throws invalid_input for a layout of tokens without arrays, on that rank alone.
 ///
-/// O(B) beside the exchange.
+/// What layout_hash costs, beside the exchange.
 template <communicator C, layout L>
   requires runs_on<host_t, L>
 void agree(C& group, const L& layout, std::string_view what = {}) {

@@ -6,7 +6,6 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -39,7 +38,8 @@ namespace seqpack {
 /// What the calls of this file may be told.
 struct context_gather_options {
   /// Exchanges the verdict of every rank first, so that all ranks fail together. One exchange more,
-  /// which the host waits for.
+  /// which the host waits for. It must be the same on all ranks: the exchange of one would meet the
+  /// data of another.
   bool check_all_ranks = false;
 };
 
@@ -251,6 +251,17 @@ struct from_row {
   }
 };
 
+/// The group's device, where it has one, as the current one: launches go to the device that is
+/// current, whatever the stream.
+template <communicator C>
+auto make_current([[maybe_unused]] const C& group) {
+  if constexpr (requires { group.make_current(); }) {
+    return group.make_current();
+  } else {
+    return nullptr;
+  }
+}
+
 /// The field as it is with other rows on the side of the shards.
 template <class From, class To, class Fill>
 field_t<From, To, Fill> make_field(const From& from, const To& to, const Fill& fill) {
@@ -288,8 +299,10 @@ void gather(std::string_view operation, const E& where, C& group, const L& layou
     return make_workspace(group, view, mine.payload, given);
   });
   row_view<const T> gathered = mine;  // the rows of the only rank are all rows
+  [[maybe_unused]] const auto here = make_current(group);
   if (group.size() > 1) {
-    group.all_gather(mine.data, work.rows.data, mine.rows * mine.payload);
+    keeping(group, work.memory,
+            [&] { group.all_gather(mine.data, work.rows.data, mine.rows * mine.payload); });
     gathered = work.rows;
   }
   Spread::run(where, layout, make_field(gathered, f.to, f.fill));
@@ -300,10 +313,10 @@ template <class T, class Fill>
 void require_no_fill(const Fill& fill) {
   static_assert(!std::invocable<const Fill&, offset_t>,
                 "the padding of a gradient is 0: the field takes no function of the column");
-  const T zero{};
-  const T value = fill_value<T>(fill, 0);
-  if (std::memcmp(&value, &zero, sizeof(T)) != 0) {
-    reject("fill", "not 0", "the padding of a gradient is 0");
+  if constexpr (std::equality_comparable<T>) {
+    if (!(fill_value<T>(fill, 0) == T{})) {
+      reject("fill", "not 0", "the padding of a gradient is 0");
+    }
   }
 }
 
@@ -333,11 +346,14 @@ void reduce(std::string_view operation, const E& where, C& group, const L& layou
     check();
     return make_workspace(group, view, mine.payload, given);
   });
+  [[maybe_unused]] const auto here = make_current(group);
   const bool alone = group.size() == 1;
   Collect::run(where, layout, make_field(f.from, alone ? mine : work.rows, f.fill));
   if (!alone) {
-    group.reduce_scatter(static_cast<const T*>(work.rows.data), mine.data, mine.rows * mine.payload,
-                         reduction::sum);
+    keeping(group, work.memory, [&] {
+      group.reduce_scatter(static_cast<const T*>(work.rows.data), mine.data,
+                           mine.rows * mine.payload, reduction::sum);
+    });
   }
 }
 

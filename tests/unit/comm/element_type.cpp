@@ -62,6 +62,12 @@ BOOST_AUTO_TEST_CASE(other_types_have_the_name_of_the_program_or_their_own) {
   BOOST_TEST(name(element_type::of<named::float8>()) == "float8_e4m3fn");
   BOOST_TEST(element_type::of<named::float8>().to_string() == "float8_e4m3fn (1 byte)");
   BOOST_TEST(element_type::of<float>().to_string() == "float32");
+  // A number at the end of a name that is not its size in bits does not say the size.
+  BOOST_TEST(element_type("vec3", 12).to_string() == "vec3 (12 bytes)");
+  BOOST_TEST(element_type("bfloat16", 2).to_string() == "bfloat16");
+  BOOST_TEST(element_type("bfloat16", 4).to_string() == "bfloat16 (4 bytes)");
+  BOOST_TEST(element_type("pair128", 1).to_string() == "pair128 (1 byte)");
+  BOOST_TEST(name(element_type::of<long double>()) == "long double");
 }
 
 BOOST_AUTO_TEST_CASE(types_at_run_time) {

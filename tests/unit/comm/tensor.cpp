@@ -26,6 +26,7 @@ BOOST_AUTO_TEST_CASE(shapes_hold_their_extents) {
   BOOST_TEST(tensor_shape().elements() == 1);
   BOOST_TEST(tensor_shape().to_string() == "[]");
   BOOST_TEST(tensor_shape({5, 0}).elements() == 0);
+  BOOST_TEST(dense_strides({0, max_tokens, 1})[0] == max_tokens);
   BOOST_TEST(tensor_shape({1, 2, 3, 4, 5, 6, 7, 8}).elements() == 40320);
   BOOST_TEST((tensor_shape{2, 3} == tensor_shape{2, 3}));
   BOOST_TEST((tensor_shape{2, 3} != tensor_shape{3, 2}));
@@ -41,6 +42,9 @@ BOOST_AUTO_TEST_CASE(bad_shapes_are_refused) {
                         refused("shape[0]", "4611686018427387904", "281474976710656"));
   BOOST_CHECK_EXCEPTION((tensor_shape{offset_t{1} << 40, offset_t{1} << 40}), invalid_input,
                         refused("shape[1]", "1099511627776", "281474976710656"));
+  // A 0 makes it empty, but not its strides small.
+  BOOST_CHECK_EXCEPTION((tensor_shape{0, max_tokens, max_tokens}), invalid_input,
+                        refused("shape[2]", "281474976710656", "281474976710656"));
 }
 
 BOOST_AUTO_TEST_CASE(dense_or_not) {
@@ -87,6 +91,21 @@ BOOST_AUTO_TEST_CASE(a_tensor_gives_its_static_type_only) {
   BOOST_TEST((some.as<float>().shape == tensor_shape{3, 4}));
   BOOST_TEST(some.as<float>().data == numbers.data());
   BOOST_CHECK_EXCEPTION(some.as<int>(), invalid_input, refused("element type", "float32", "int32"));
+}
+
+BOOST_AUTO_TEST_CASE(const_stays_const) {
+  const std::vector<float> numbers(4, 1.5f);
+  const tensor_view view(numbers);
+  static_assert(std::is_same_v<decltype(view), const tensor_view<const float>>);
+  const any_tensor_view any = view;
+  BOOST_TEST(any.read_only);
+  BOOST_TEST((any.type == element_type::of<float>()));
+  BOOST_TEST(any_tensor(any).as<const float>().elements()[3] == 1.5f);
+  BOOST_CHECK_EXCEPTION(any_tensor(any).as<float>(), invalid_input,
+                        refused("tensor", "read-only", "as const"));
+  std::vector<float> writable(4);
+  const tensor_view<const float> reads = tensor_view(writable);
+  BOOST_TEST(reads.data == writable.data());
 }
 
 BOOST_AUTO_TEST_CASE(memory_goes_with_the_tensor) {

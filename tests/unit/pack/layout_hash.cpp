@@ -74,6 +74,22 @@ struct backwards {
     return contiguous::run(p, length, cp);
   }
 };
+/// Contiguous for sequences below a length, else striped: it has a number of its own.
+struct by_length {
+  offset_t limit = 0;
+  static constexpr offset_t divisor(offset_t cp) { return cp; }
+  constexpr shard_position to_shard(offset_t token, offset_t length, offset_t cp) const {
+    return length < limit ? contiguous::to_shard(token, length, cp)
+                          : striped::to_shard(token, length, cp);
+  }
+  constexpr offset_t to_token(shard_position p, offset_t length, offset_t cp) const {
+    return length < limit ? contiguous::to_token(p, length, cp) : striped::to_token(p, length, cp);
+  }
+  constexpr offset_t run(shard_position p, offset_t length, offset_t cp) const {
+    return length < limit ? contiguous::run(p, length, cp) : striped::run(p, length, cp);
+  }
+};
+static_assert(sharding<by_length>);
 /// What contiguous does, under another name.
 struct my_contiguous : contiguous {};
 static_assert(sharding<backwards> && sharding<my_contiguous>);
@@ -122,6 +138,15 @@ BOOST_AUTO_TEST_CASE(shardings_go_by_what_they_compute) {
   BOOST_TEST(hash(contiguous{}) != hash(striped{}));
   BOOST_TEST(hash(contiguous{}) != hash(zigzag{}));
   BOOST_TEST(hash(striped{}) != hash(zigzag{}));
+}
+
+BOOST_AUTO_TEST_CASE(shardings_count_at_the_lengths_that_occur) {
+  const auto hash = [](offset_t limit) {
+    return layout_hash(make_layout(lengths{2000, 4000}, padding{each_multiple_of<8>{}},
+                                   context_parallel{4, by_length{limit}}));
+  };
+  BOOST_TEST(hash(1024) != hash(3000));  // the sequence of 2000 tokens is cut in another way
+  BOOST_TEST(hash(3000) == hash(3500));  // both sequences are cut alike
 }
 
 BOOST_AUTO_TEST_CASE(every_number_counts) {

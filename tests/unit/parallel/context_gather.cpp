@@ -57,6 +57,7 @@ class echo_group : public communicator_base<echo_group<OnDevice>> {
 
  private:
   friend communicator_base<echo_group>;
+  void require_usable() const { this->require_member(); }
   void gather_bytes(const void* mine, void* all, offset_t bytes) {
     ++gathers;
     auto* const out = static_cast<std::byte*>(all);
