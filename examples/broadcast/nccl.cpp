@@ -1,7 +1,10 @@
-// The same with the file in the memory of GPUs, over NCCL. MPI starts the processes and brings NCCL's id
-// to all of them; each rank takes a device of its own.
+// The same with the file in the memory of GPUs, over NCCL. MPI starts the processes and brings
+// NCCL's id to all of them; each rank takes a device of its machine, and ends with 77 where there
+// are too few.
 //
 //     mpirun -n 4 seqpack-broadcast-nccl FILE
+#include <iostream>
+
 #include <seqpack/comm/broadcast.hpp>
 #include <seqpack/comm/mpi.hpp>
 #include <seqpack/comm/nccl.hpp>
@@ -22,15 +25,22 @@ struct stream {
   ~stream() { cudaStreamDestroy(handle); }
 };
 
-/// One device for each rank of a machine.
-void choose_device(offset_t rank) {
+/// One device for each rank of a machine: every machine counts its ranks and its devices from 0.
+void choose_device() {
+  MPI_Comm machine = MPI_COMM_NULL;
+  int rank = 0;
+  int ranks = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+  MPI_Comm_rank(machine, &rank);
+  MPI_Comm_size(machine, &ranks);
+  MPI_Comm_free(&machine);
   int devices = 0;
   check_cuda(cudaGetDeviceCount(&devices));
-  check_cuda(cudaSetDevice(static_cast<int>(rank % devices)));
+  if (devices < ranks) throw cuda_error(cudaErrorInvalidDevice);
+  check_cuda(cudaSetDevice(rank));
 }
 
 void show(mpi_communicator& world, const char* path) {
-  choose_device(world.rank().value);
   const stream work;
   auto group = nccl_communicator::over(world, work.handle, {.deadline = std::chrono::minutes(1)});
   const group_rank root{0};
@@ -67,14 +77,23 @@ void show(mpi_communicator& world, const char* path) {
 
 int main(int argc, char** argv) {
   mpi_environment mpi;
-  auto world = mpi_communicator::duplicate(MPI_COMM_WORLD, {.deadline = std::chrono::minutes(1)});
   try {
-    show(world, argc == 2 ? argv[1] : nullptr);
-  } catch (const collective_mismatch& error) {
-    ranks_speak(world, error.what());
-    return 2;
+    choose_device();
   } catch (const cuda_error& error) {
-    ranks_speak(world, error.what());
+    std::cerr << std::string("no device for each rank: ") + error.what() + '\n';
     return 77;
+  }
+  try {
+    auto world = mpi_communicator::duplicate(MPI_COMM_WORLD, {.deadline = std::chrono::minutes(1)});
+    try {
+      show(world, argc == 2 ? argv[1] : nullptr);
+    } catch (const collective_mismatch& error) {
+      ranks_speak(world, error.what());  // all ranks are here
+      return 2;
+    }
+  } catch (const std::exception& error) {
+    // Some ranks may be here alone: no collective can tell the others, and MPI's end waits for all.
+    std::cerr << std::string(error.what()) + '\n';
+    MPI_Abort(MPI_COMM_WORLD, 1);
   }
 }

@@ -1,6 +1,8 @@
 #define BOOST_TEST_MODULE nccl_streams
 #include <boost/test/unit_test.hpp>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "support/communicator_suite.hpp"
@@ -144,6 +146,68 @@ BOOST_AUTO_TEST_CASE(a_captured_graph_can_be_replayed) {
       s.check(9, found, "outside of the graph again");
     });
   }
+}
+
+// Neither the end of the group nor that of its memory is the end of the capture.
+BOOST_AUTO_TEST_CASE(a_group_goes_while_its_stream_is_captured) {
+  for (const auto mode : {cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed}) {
+    run_ranks(most_ranks(), [&](const rank_place& place, findings& found) {
+      auto group = std::make_unique<nccl_communicator>(make_group(place));
+      check_exchange(*group, found);
+      auto memory = group->allocate(4);
+      const auto target = group->allocate(4);
+      check_cuda(cudaMemsetAsync(memory.get(), 5, 4, place.stream));
+      group->broadcast(static_cast<std::int32_t*>(memory.get()), 1, group_rank{0});
+      group->wait();
+
+      cudaGraph_t graph = nullptr;
+      cudaGraphExec_t program = nullptr;
+      std::size_t nodes = 0;
+      check_cuda(cudaStreamBeginCapture(place.stream, mode));
+      check_cuda(cudaMemsetAsync(target.get(), 1, 2, place.stream));
+      const auto took = time_of([&] { group.reset(); });
+      memory.reset();
+      check_cuda(cudaMemsetAsync(static_cast<char*>(target.get()) + 2, 2, 2, place.stream));
+      check_cuda(cudaStreamEndCapture(place.stream, &graph));
+      found.check(took < patient_nccl.deadline / 2, "the destructor waited");
+      check_cuda(cudaGraphGetNodes(graph, nullptr, &nodes));
+      found.equal(nodes, std::size_t{2}, "nodes");
+      check_cuda(cudaGraphInstantiate(&program, graph, 0));
+      check_cuda(cudaGraphLaunch(program, place.stream));
+      found.equal(read_device(place.stream, static_cast<const unsigned char*>(target.get()), 4),
+                  std::vector<unsigned char>{1, 1, 2, 2}, "the graph has run");
+      check_cuda(cudaGraphExecDestroy(program));
+      check_cuda(cudaGraphDestroy(graph));
+      found.check(cudaPeekAtLastError() == cudaSuccess, "no error is left behind");
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(memory_of_a_capture_is_the_graphs) {
+  run_group(most_ranks(), [](nccl_communicator& group, findings& found) {
+    step s(group);
+    s.set_input(3);
+    s.run();  // connections are made
+    s.check(3, found, "before");
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t program = nullptr;
+    check_cuda(cudaStreamBeginCapture(group.stream(), cudaStreamCaptureModeRelaxed));
+    {
+      const auto memory = group.allocate(count * sizeof(std::int32_t));
+      auto* const between = static_cast<std::int32_t*>(memory.get());
+      s.copy_elements(between, s.input.data());
+      group.broadcast(between, count, group_rank{0});
+      s.copy_elements(s.copy.data(), between);
+    }
+    check_cuda(cudaStreamEndCapture(group.stream(), &graph));
+    check_cuda(cudaGraphInstantiate(&program, graph, 0));
+    s.set_input(40);
+    check_cuda(cudaGraphLaunch(program, group.stream()));
+    found.equal(s.copy.values()[1], step::value(40, 0, 1), "sent by the graph");
+    check_cuda(cudaGraphExecDestroy(program));
+    check_cuda(cudaGraphDestroy(graph));
+    found.check(cudaPeekAtLastError() == cudaSuccess, "no error is left behind");
+  });
 }
 
 BOOST_AUTO_TEST_CASE(wait_is_for_the_callers_work_too) {

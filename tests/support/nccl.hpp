@@ -57,7 +57,7 @@ inline std::vector<int> group_sizes() {
 /// Long enough for a machine with other things to do.
 inline constexpr nccl_options patient_nccl{.deadline = std::chrono::seconds(120)};
 /// For what never comes.
-inline constexpr nccl_options hasty{.deadline = std::chrono::milliseconds(700)};
+inline constexpr nccl_options hasty{.deadline = std::chrono::milliseconds(1500)};
 
 /// A stream that the legacy stream does not wait for, so that a missing order shows.
 class rank_stream {

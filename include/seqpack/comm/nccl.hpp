@@ -12,10 +12,12 @@
 #include <climits>
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -152,18 +154,50 @@ inline int find_current_device() {
   return device;
 }
 
+constexpr bool is_of_capture(cudaError_t code) noexcept {
+  return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
+}
+
 /// Where a communicator works, and for how long.
 struct site {
   int device = 0;
   cudaStream_t stream = nullptr;
   std::chrono::milliseconds deadline = default_deadline;
 
-  /// cudaErrorNotReady where the stream is busy, else what became of the work in it.
-  cudaError_t state() const noexcept {
-    const cudaError_t state = cudaStreamQuery(stream);
-    if (state == cudaErrorNotReady) forget(state);
-    return state;
+  /// One of the codes of captures where the stream is being captured: what waits for it, a query
+  /// too, would end the capture. Else cudaSuccess, or the error of earlier work in the stream.
+  cudaError_t ask_capture() const noexcept {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const cudaError_t code = cudaStreamIsCapturing(stream, &status);
+    forget(code);
+    return code == cudaSuccess && status != cudaStreamCaptureStatusNone
+               ? cudaErrorStreamCaptureUnsupported
+               : code;
   }
+  bool is_captured() const noexcept { return is_of_capture(ask_capture()); }
+
+  /// cudaErrorNotReady where the stream is busy, else what became of the work in it, which nobody
+  /// can tell during a capture.
+  cudaError_t state() const noexcept {
+    const cudaError_t asked = ask_capture();
+    if (asked != cudaSuccess) return asked;
+    const cudaError_t found = cudaStreamQuery(stream);
+    forget(found);
+    return found;
+  }
+};
+
+/// Lets a thread make the calls, for as long as the object lives, that could disturb the captures
+/// of others.
+class relaxed_capture {
+ public:
+  relaxed_capture() noexcept { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  relaxed_capture(const relaxed_capture&) = delete;
+  relaxed_capture& operator=(const relaxed_capture&) = delete;
+  ~relaxed_capture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
 /// Memory of the site's device, allocated and freed in the order of its stream; some also for no
@@ -172,13 +206,16 @@ inline std::shared_ptr<void> allocate(const site& at, offset_t bytes,
                                       source_place where = source_place::current()) {
   const auto size = static_cast<std::size_t>(std::max(bytes, offset_t{1}));
   const current_device here(at.device);
+  const bool in_graph = at.is_captured();
   void* memory = nullptr;
   const cudaError_t code = cudaMallocAsync(&memory, size, at.stream);
   forget(code);
   check_cuda(code, where);
-  return {memory, [at](void* p) {
+  return {memory, [at, in_graph](void* p) {
             const current_device there(at.device);
-            cudaFreeAsync(p, at.stream);
+            const relaxed_capture undisturbed;
+            // A graph can free what it allocated, and nothing else.
+            forget(!in_graph && at.is_captured() ? cudaFree(p) : cudaFreeAsync(p, at.stream));
           }};
 }
 
@@ -192,83 +229,144 @@ constexpr bool has_failed(ncclResult_t code) noexcept {
   return code != ncclSuccess && code != ncclInProgress;
 }
 
+/// A call of NCCL that has no deadline of its own, made by a thread of its own, which goes on for
+/// as long as the call does. Where there is no thread to be had, it is over when the object is
+/// made.
+class background_call {
+ public:
+  template <class Call>
+  background_call(int device, const Call& call) noexcept {
+    const auto make = [device, call] {
+      const current_device here(device);
+      const relaxed_capture undisturbed;
+      const ncclResult_t code = call();
+      return code == ncclInProgress ? ncclSuccess : code;
+    };
+    try {
+      auto result = std::make_shared<std::atomic<ncclResult_t>>(ncclInProgress);
+      std::thread([make, result] { result->store(make()); }).detach();
+      result_ = std::move(result);
+    } catch (const std::exception&) {
+      made_here_ = make();
+    }
+  }
+
+  /// ncclInProgress until the call has returned.
+  ncclResult_t result() const noexcept { return result_ ? result_->load() : made_here_; }
+  bool is_over() const noexcept { return result() != ncclInProgress; }
+
+ private:
+  std::shared_ptr<const std::atomic<ncclResult_t>> result_;
+  ncclResult_t made_here_ = ncclSuccess;
+};
+
 /// An ncclComm_t at its site, and what is to be done with it at the end.
 class handle {
  public:
   /// None.
   handle() = default;
   /// One that a call of NCCL puts there. It is aborted unless ready() follows.
-  explicit handle(const site& at) : at_(at), ends_(end::abort) {}
+  explicit handle(const site& at) : handle(at, nullptr, end::abort) {}
   /// One that is there.
   handle(const site& at, ncclComm_t comm, bool owned)
-      : at_(at), comm_(comm), ends_(owned ? end::destroy : end::leave) {}
-  handle(handle&& other) noexcept
-      : at_(other.at_), comm_(std::exchange(other.comm_, nullptr)), ends_(other.ends_) {}
+      : handle(at, comm, owned ? end::destroy : end::leave) {}
+  handle(handle&&) noexcept = default;
   handle& operator=(handle&& other) noexcept {
     handle taken(std::move(other));
     std::swap(at_, taken.at_);
     std::swap(comm_, taken.comm_);
+    std::swap(part_, taken.part_);
     std::swap(ends_, taken.ends_);
     return *this;
   }
   ~handle() {
-    if (comm_ == nullptr || ends_ == end::leave) return;
-    const current_device here(at_.device);
+    if (get() == nullptr || ends_ == end::leave) return;
     if (ends_ == end::destroy && finalize()) {
-      ncclCommDestroy(comm_);
+      const auto call = start([](ncclComm_t comm) { return ncclCommDestroy(comm); });
+      waiting::wait_until(at_.deadline, [&] { return call.is_over(); });
     } else {
       abort();
     }
   }
 
   const site& at() const noexcept { return at_; }
-  ncclComm_t get() const noexcept { return comm_; }
+  ncclComm_t get() const noexcept {
+    return comm_ == nullptr ? nullptr : std::atomic_ref(*comm_).load();
+  }
   /// Where a call of NCCL writes it, at once or from a thread of its own later.
-  ncclComm_t* address() noexcept { return &comm_; }
-  bool is_written() noexcept { return std::atomic_ref(comm_).load() != nullptr; }
+  ncclComm_t* address() noexcept { return comm_.get(); }
   /// Its setup is over.
   void ready() noexcept { ends_ = end::destroy; }
+  /// NCCL makes another one of this one, and may write it until an abort of this one is over.
+  void makes(const handle& part) noexcept { part_ = part.comm_; }
 
   /// Waits until what NCCL does of this communicator outside of streams is over.
   /// \param code what the call returned
   /// \throws nccl_error, deadline_passed
   void settle(ncclResult_t code, const char* operation, source_place where) const {
-    if (has_failed(code)) throw nccl_error(code, operation, comm_, where);
+    if (has_failed(code)) throw nccl_error(code, operation, get(), where);
     const bool over = waiting::wait_until(at_.deadline, [&] {
-      code = state_of(comm_);
+      code = state_of(get());
       return code != ncclInProgress;
     });
-    if (has_failed(code)) throw nccl_error(code, operation, comm_, where);
+    if (has_failed(code)) throw nccl_error(code, operation, get(), where);
     if (!over) throw deadline_passed(operation, at_.deadline, where);
   }
 
   /// Ends what is in flight, and the communicator with it. The stream goes on without the data.
-  /// \returns whether the stream was over before the deadline passed once more.
-  bool abort() noexcept {
-    if (comm_ == nullptr) return true;
-    const current_device here(at_.device);
-    ncclCommAbort(std::exchange(comm_, nullptr));
-    return ends_ == end::abort ||
-           waiting::wait_until(at_.deadline, [&] { return at_.state() != cudaErrorNotReady; });
+  /// \returns what did not come to its end before the deadline passed once more, to be put behind
+  /// the reason of the abort; nothing where all of it did.
+  const char* abort() noexcept {
+    if (get() == nullptr) return "";
+    const background_call call = start_abort();
+    bool busy = false;
+    waiting::wait_until(at_.deadline, [&] {
+      busy = ends_ != end::abort && at_.state() == cudaErrorNotReady;
+      return !busy && call.is_over();
+    });
+    if (call.is_over()) return busy ? "; the stream is still busy after an abort" : "";
+    return busy ? "; NCCL has not ended the communicator, and the stream is still busy"
+                : "; NCCL has not ended the communicator";
+  }
+  /// Does not wait for its end.
+  background_call start_abort() noexcept {
+    return start([](ncclComm_t comm) { return ncclCommAbort(comm); });
   }
 
  private:
   enum class end { leave, destroy, abort };
 
+  handle(const site& at, ncclComm_t comm, end ends)
+      : at_(at), comm_(std::make_shared<ncclComm_t>(comm)), ends_(ends) {}
+
+  /// The last call for this communicator. What NCCL may write to meanwhile lives as long as it.
+  template <class Call>
+  background_call start(const Call& call) noexcept {
+    ncclComm_t const comm = std::atomic_ref(*comm_).exchange(nullptr);
+    return {at_.device, [call, comm, written = std::pair(comm_, part_)] { return call(comm); }};
+  }
+
   /// Lets everything come to its end.
   /// \returns whether it did, without errors, before the deadline passed.
   bool finalize() const noexcept {
+    ncclComm_t const comm = get();
+    if (!at_.is_captured()) {
+      waiting::wait_until(at_.deadline, [&] {
+        return has_failed(state_of(comm)) || at_.state() != cudaErrorNotReady;
+      });
+      if (at_.state() != cudaSuccess) return false;
+    }
+    if (state_of(comm) != ncclSuccess) return false;
+    const background_call call(at_.device, [comm] { return ncclCommFinalize(comm); });
     waiting::wait_until(at_.deadline, [&] {
-      return has_failed(state_of(comm_)) || at_.state() != cudaErrorNotReady;
+      return call.is_over() && (has_failed(call.result()) || state_of(comm) != ncclInProgress);
     });
-    if (state_of(comm_) != ncclSuccess || at_.state() != cudaSuccess) return false;
-    if (has_failed(ncclCommFinalize(comm_))) return false;
-    waiting::wait_until(at_.deadline, [&] { return state_of(comm_) != ncclInProgress; });
-    return state_of(comm_) == ncclSuccess;
+    return call.result() == ncclSuccess && state_of(comm) == ncclSuccess;
   }
 
   site at_;
-  ncclComm_t comm_ = nullptr;
+  std::shared_ptr<ncclComm_t> comm_;
+  std::shared_ptr<ncclComm_t> part_;
   end ends_ = end::leave;
 };
 
@@ -340,13 +438,24 @@ inline void require_all(const std::vector<invitation>& all, const group_members&
 ///
 /// **After an error** (nccl_error, deadline_passed, a cuda_error of the stream) the communicator
 /// has been aborted, and refuses everything. Its operations have come to their end without their
-/// data, so that no memory is in flight any more, unless something else keeps the stream busy: that
-/// is given the deadline once more. Outputs may be half written. NCCL's own abort has no deadline,
-/// and may wait for other work on the device; all ranks of the group should come to it.
+/// data, so that no memory is in flight any more. Outputs may be half written. The abort, and what
+/// else is in the stream, are given the deadline once more. NCCL's own abort has none: it may wait
+/// for other work on the device, and for ranks of the node that live and do not come to theirs.
+/// When the time is over, it goes on in a thread that is left alone; that thread, NCCL's
+/// communicator and what NCCL has allocated for it are kept until the abort or the process ends.
+/// The reason that all further calls give then ends with "NCCL has not ended the communicator", or
+/// with "the stream is still busy": memory that was passed to operations may be in use for as long
+/// as the stream is.
 ///
-/// **The destructor** waits for what is in the stream, and for the other ranks of the process or
-/// node to destroy theirs, up to the deadline; then it aborts. Destroy the ranks of one process in
-/// threads of their own, as they were used.
+/// **The destructor** waits for what is in the stream, and then for the other ranks of the process
+/// or node to destroy theirs, each up to the deadline; then it aborts. It says nothing of an abort
+/// or a destruction that does not end: the thread and the communicator are kept as above. Destroy
+/// the ranks of one process in threads of their own, as they were used. While the stream is being
+/// captured it does not wait for it, and leaves the capture as it is.
+///
+/// An **allocation** of the group's own that fails on one rank, for an exchange or in
+/// join_broadcast, makes that rank give up alone with a cuda_error. The others find out where they
+/// wait for it: deadline_passed, or an nccl_error where NCCL tells them before.
 class nccl_communicator : public communicator_base<nccl_communicator> {
  public:
   static constexpr bool on_device = true;
@@ -358,9 +467,10 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// Rank `rank` of a new group of `size`, on the current device, with the ranks of the world from
   /// 0 to size - 1. **Collective** over those who have the id, which one of them got from
   /// ncclGetUniqueId.
-  /// \param stream of the current device
+  /// \param stream of the current device; nothing checks that it is
   /// \throws invalid_input for a size below 1, a rank outside of it, a bad option; cuda_error where
-  /// there is no device; nccl_error; deadline_passed where a rank does not come.
+  /// there is no device; nccl_error; deadline_passed where a rank does not come. What was begun has
+  /// then been aborted, with the deadline once more.
   static nccl_communicator create(const ncclUniqueId& id, offset_t size, group_rank rank,
                                   cudaStream_t stream, const nccl_options& options = {}) {
     require_deadline(options.deadline);
@@ -373,7 +483,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
 
   /// The same members as those of another group, such as one of MPI; each on its current device.
   /// **Collective** over them. The two are independent afterwards.
-  /// \param stream of the current device
+  /// \param stream of the current device, as in create
   /// \throws invalid_input for a caller that is not a member, a bad option; cuda_error where there
   /// is no device, on which the other ranks throw communication_error; nccl_error; deadline_passed.
   template <communicator C>
@@ -390,6 +500,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// A group of devices of this process, made by one thread. Rank k is `devices[k]`, and works on
   /// `streams[k]`; each rank is then moved to a thread of its own, and destroyed there. Not
   /// collective.
+  /// \param streams each of its device
   /// \throws invalid_input for no devices, one that does not exist, another number of streams, a
   /// bad option; cuda_error where there is no device; nccl_error; deadline_passed.
   static std::vector<nccl_communicator> local(std::span<const int> devices,
@@ -413,8 +524,9 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   /// Takes over a communicator, which is destroyed with the object. Not collective. Make it with
-  /// `blocking = 0`: calls on others can wait for ranks without a deadline.
-  /// \param stream of the communicator's device
+  /// `blocking = 0`: calls on others can wait for ranks without a deadline. split() does not pass
+  /// on the configuration that it was made with.
+  /// \param stream of the communicator's device, which need not be current
   /// \throws invalid_input for a null one, a bad option; cuda_error where there is no device;
   /// nccl_error; deadline_passed where its setup is not over. It is then still the caller's.
   static nccl_communicator adopt(ncclComm_t comm, cudaStream_t stream,
@@ -442,6 +554,11 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
                                               : memory_location::host();
   }
 
+  /// The group's device as the current one, for as long as the result lives.
+  [[nodiscard]] nccl::current_device make_current() const {
+    return nccl::current_device(at().device);
+  }
+
   /// Null after an error, and where the caller is not a member.
   ncclComm_t get() const noexcept { return handle_.get(); }
   cudaStream_t stream() const noexcept { return at().stream; }
@@ -449,7 +566,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
 
   /// Few bytes of every rank, in host memory, over on return, as is everything before in the
   /// stream.
-  /// \throws deadline_passed, nccl_error, cuda_error; it must not be captured.
+  /// \throws deadline_passed, nccl_error; cuda_error, also for a rank without memory for it, after
+  /// which the others wait for it until their deadline; it must not be captured.
   void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
     wait();  // a copy of pageable memory may wait for the stream, and has no deadline
     if (bytes == 0) return;
@@ -465,8 +583,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     check(cudaStreamSynchronize(stream()));  // nothing but this copy is in it
   }
 
-  /// \throws cuda_error for a rank without memory for one piece, after which the group cannot be
-  /// used.
+  /// \throws cuda_error for a rank without memory for one piece, after which it cannot use the
+  /// group; the others find out in wait(), at the deadline.
   void join_broadcast(offset_t bytes, group_rank root) {
     require_usable();
     std::shared_ptr<void> bounce;
@@ -495,12 +613,17 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     });
     if (nccl::has_failed(group)) fail(nccl_error(group, "an operation in the stream", get()));
     if (!over) fail(deadline_passed("the stream", at().deadline));
+    if (nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
     check(work);
   }
 
   /// **Collective** over the members. What all ranks pass is exchanged first; NCCL's own split
   /// starts when all ranks are known to be there. The new group works on the same stream, with the
-  /// same deadline. Waits for the stream; it must not be captured.
+  /// same deadline. It has NCCL's default configuration, but that its calls do not block: a
+  /// communicator with a configuration of its own, adopted or borrowed, does not pass it on, since
+  /// its children would inherit the blocking calls of such a one as well. Split that one with
+  /// ncclCommSplit, and adopt the parts, where they need one. Waits for the stream; it must not be
+  /// captured.
   nccl_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
     auto [place, members] = exchanging::agree_on_split(*this, colour, key);
@@ -509,6 +632,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;
     ncclConfig_t config = nccl::non_blocking();
     nccl::handle made(at());
+    handle_.makes(made);
     run("ncclCommSplit",
         [&] { return ncclCommSplit(get(), my_colour, my_key, made.address(), &config); });
     if (place) finish_split(made);
@@ -516,7 +640,9 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   /// Memory of the device, allocated and freed in the order of the stream; it may outlive the
-  /// communicator. \throws cuda_error
+  /// communicator. In a capture the graph allocates it; memory from before that is given back in a
+  /// capture is freed at once, and must not be in use.
+  /// \throws cuda_error, on this rank alone, and leaves the group as it is.
   std::shared_ptr<void> allocate(offset_t bytes) const { return nccl::allocate(at(), bytes); }
 
  private:
@@ -563,10 +689,26 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     }
     const ncclResult_t ended = ncclGroupEnd();  // also where a call failed, so that the group ends
     if (!nccl::has_failed(code)) code = ended;
-    for (nccl::handle& h : handles) {
-      h.settle(code, "ncclCommInitRankConfig", source_place::current());
+    try {
+      for (const nccl::handle& h : handles) {
+        h.settle(code, "ncclCommInitRankConfig", source_place::current());
+      }
+    } catch (const communication_error&) {
+      abort_all(handles);
+      throw;
     }
     for (nccl::handle& h : handles) h.ready();
+  }
+  /// At the same time, since one may wait for another.
+  static void abort_all(std::vector<nccl::handle>& handles) {
+    std::vector<nccl::background_call> calls;
+    calls.reserve(handles.size());
+    for (nccl::handle& h : handles) {
+      if (h.get() != nullptr) calls.push_back(h.start_abort());
+    }
+    waiting::wait_until(handles.front().at().deadline, [&] {
+      return std::ranges::all_of(calls, &nccl::background_call::is_over);
+    });
   }
   static nccl_communicator wrap(ncclComm_t comm, bool owned, cudaStream_t stream,
                                 const nccl_options& options) {
@@ -592,17 +734,14 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
       throw communication_error("the communicator cannot be used any more: " + broken_);
     }
   }
-  /// A query of a stream that is being captured would end the capture.
-  void require_not_captured() const {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    check_cuda(cudaStreamIsCapturing(stream(), &status));
-    if (status != cudaStreamCaptureStatusNone) throw cuda_error(cudaErrorStreamCaptureUnsupported);
+  /// A capture is the caller's mistake; an error of earlier work in the stream is the group's end.
+  void require_not_captured() {
+    const cudaError_t asked = at().ask_capture();
+    if (nccl::is_of_capture(asked)) throw cuda_error(asked);
+    check(asked);
   }
 
-  void give_up(const std::string& why) {
-    broken_ = why;
-    if (!handle_.abort()) broken_ += "; the stream is still busy after an abort";
-  }
+  void give_up(const std::string& why) { broken_ = why + handle_.abort(); }
   template <class E>
   [[noreturn]] void fail(const E& error, const std::string& why) {
     give_up(why);
@@ -637,7 +776,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// NCCL writes the new communicator when the old one is no longer busy, or a little later.
   void finish_split(nccl::handle& made, source_place where = source_place::current()) {
     try {
-      if (!waiting::wait_until(at().deadline, [&] { return made.is_written(); })) {
+      if (!waiting::wait_until(at().deadline, [&] { return made.get() != nullptr; })) {
         throw deadline_passed("ncclCommSplit", at().deadline, where);
       }
       made.settle(ncclSuccess, "ncclCommSplit", where);

@@ -46,11 +46,13 @@ constexpr void add_padding(hasher& hash, P padding) {
 template <context_parallel_policy C>
 constexpr void add_shards(hasher& hash, C cp, offset_t length) {
   for (offset_t rank = 0; rank < cp.size(); ++rank) {
-    for (shard_position p{rank, 0}; p.index < length / cp.size();) {
+    const offset_t share = length / cp.size();
+    for (offset_t index = 0; index < share;) {
+      const shard_position p{rank, index};
       const offset_t run = cp.run(p, length);
       hash.add(cp.to_token(p, length));
       hash.add(run);
-      p.index += run;
+      index += run;
     }
   }
 }
