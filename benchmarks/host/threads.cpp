@@ -1,5 +1,5 @@
-// Why host threads run on TBB: copying 2 MiB in two pieces through Thrust's two parallel host backends,
-// on a machine that has nothing else to do, and on one whose cores are all busy.
+// Why host threads run on TBB: copying 2 MiB in two pieces through Thrust's two parallel host
+// backends, on a machine that has nothing else to do, and on one whose cores are all busy.
 #include <thrust/for_each.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/system/omp/execution_policy.h>

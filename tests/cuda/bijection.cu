@@ -1,5 +1,6 @@
-// The map as the device computes it, against the oracle: every sharding, CP 1 to 8, both tails, paddings,
-// random lengths with empty sequences among them; forward (gather indices) and back (unpack).
+// The map as the device computes it, against the oracle: every sharding, CP 1 to 8, both tails,
+// paddings, random lengths with empty sequences among them; forward (gather indices) and back
+// (unpack).
 #define BOOST_TEST_MODULE device_bijection
 #include <boost/test/unit_test.hpp>
 #include <numeric>

@@ -1,5 +1,6 @@
 // Failures that broadcasting code in production has had, each with the numbers of the case.
 #define BOOST_TEST_MODULE mpi_cases
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <vector>
@@ -88,6 +89,23 @@ BOOST_AUTO_TEST_CASE(case_66_float16_against_float32) {
                   }
                 });
   BOOST_TEST(target == std::vector<float>(4, 5.0f), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(flags_and_narrow_floats_travel) {
+  auto group = world();
+  const bool is_root = my_world_rank() == 0;
+  std::array<bool, 3> flags{is_root, false, is_root};
+  broadcast_tensor(flags, group_rank{0}, group);
+  BOOST_TEST((flags == std::array{true, false, true}));
+  std::array<float16, 2> halves{};
+  if (is_root) halves = {float16{0x3C00}, float16{0xC000}};
+  broadcast_tensor(halves, group_rank{0}, group);
+  BOOST_TEST(halves[0].bits == 0x3C00);
+  BOOST_TEST(halves[1].bits == 0xC000);
+  const any_tensor_view mine(halves.data(), element_type("float16", 2), {2});
+  const auto any =
+      broadcast_tensor(is_root ? std::optional(mine) : std::nullopt, group_rank{0}, group);
+  BOOST_TEST(any.as<float16>().elements()[1].bits == 0xC000);
 }
 
 BOOST_AUTO_TEST_CASE(case_68_float32_against_int64) {

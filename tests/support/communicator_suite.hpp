@@ -53,9 +53,6 @@ std::vector<T> elements_of(offset_t rank, std::size_t size) {
   for (std::size_t k = 0; k < size; ++k) result.push_back(element_of<T>(rank, k));
   return result;
 }
-/// std::vector<bool> has no array of bool.
-using one_bool = std::uint8_t;
-
 template <class C>
 void check_seat(C& group, findings& found) {
   found.check(group.is_member(), "a member");

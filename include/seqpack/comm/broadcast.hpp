@@ -241,7 +241,7 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
 /// the data into it, and it must match the root's.
 ///
 ///     tensor<float> weights = broadcast_tensor<float>(std::nullopt, group_rank{0}, group);
-///     broadcast_tensor(mine, group_rank{0}, group);      // a vector, a tensor_view, an mdspan, ...
+///     broadcast_tensor(mine, group_rank{0}, group);  // a vector, a tensor_view, an mdspan, ...
 ///     any_tensor something = broadcast_tensor(std::nullopt, group_rank{0}, group);
 ///
 /// **Collective**: an exchange of a header of fixed size, then the data; no data moves for a tensor

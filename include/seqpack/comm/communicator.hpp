@@ -129,10 +129,10 @@ struct group_seat {
 /// checks are the caller's alone: one rank that fails them leaves the others waiting until their
 /// deadline. broadcast_tensor and agree are the calls that fail on all ranks together.
 ///
-/// A model derives from it and gives `reduces`, `require_usable()`, which throws where the caller is
-/// not a member or the communicator has given up, and, for sizes that are not 0:
-/// `gather_bytes(mine, all, bytes)`, `broadcast_bytes(data, bytes, root)`,
-/// `reduce(in, out, n, how)` and `reduce_blocks(in, out, n, how)`.
+/// A model derives from it and gives `reduces`, `require_usable()`, which throws where the caller
+/// is not a member or the communicator has given up, and, for sizes that are not 0:
+/// `gather_bytes(mine, all, bytes)`, `broadcast_bytes(data, bytes, root)`, `reduce(in, out, n,
+/// how)` and `reduce_blocks(in, out, n, how)`.
 template <class Model>
 class communicator_base {
  public:

@@ -21,8 +21,8 @@ namespace seqpack {
 
 namespace subgroups {
 
-/// What one rank says about its list: all of it as a hash, its beginning for messages, and the first
-/// entry that is wrong.
+/// What one rank says about its list: all of it as a hash, its beginning for messages, and the
+/// first entry that is wrong.
 struct record {
   enum class mistake : std::int32_t { none, no_such_rank, named_twice };
 
@@ -94,8 +94,8 @@ inline void require_one_list(const group_members& members, const std::vector<rec
 /// rank 3 of the world as its rank 0. **Collective** over the parent: all of its ranks call it with
 /// the same list; those that are not in it get a group that they are not members of.
 ///
-/// \throws collective_mismatch on all ranks, with the same text: a list on some rank with a rank that
-/// does not exist or stands twice, lists that differ.
+/// \throws collective_mismatch on all ranks, with the same text: a list on some rank with a rank
+/// that does not exist or stands twice, lists that differ.
 /// \throws invalid_input on a caller that is not a member of the parent, alone and at once.
 /// \throws communication_error
 template <communicator C>

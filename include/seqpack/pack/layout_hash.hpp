@@ -82,15 +82,16 @@ constexpr void add_sequences(hasher& hash, const View& view) {
 }  // namespace layout_hashing
 
 /// A hash of all that decides where a token is: the sizes, both bounds, the order, what the padding
-/// computes, and every run of the shards of each padded length that occurs. Index types, and whether numbers are static or dynamic, make
-/// no difference; neither do an order that changes nothing and none. The same on every machine.
+/// computes, and every run of the shards of each padded length that occurs. Index types, and
+/// whether numbers are static or dynamic, make no difference; neither do an order that changes
+/// nothing and none. The same on every machine.
 ///
 /// For layouts on the host; the sizes of a layout on a device are in `fingerprint_of_sizes`.
 ///
 /// \throws invalid_input for a layout of tokens without arrays.
 ///
-/// Allocates O(B). O(B log B), and O(runs) for each padded length that occurs: 2 * CP for zigzag, CP
-/// for contiguous, the length for striped. Usable in constant expressions.
+/// Allocates O(B). O(B log B), and O(runs) for each padded length that occurs: 2 * CP for zigzag,
+/// CP for contiguous, the length for striped. Usable in constant expressions.
 template <layout L>
   requires runs_on<host_t, L>
 constexpr std::uint64_t layout_hash(const L& layout) {
