@@ -104,7 +104,7 @@ class element_type {
   constexpr offset_t size() const noexcept { return size_; }
   /// "float32", and for a type whose name does not end in its bits "sample (12 bytes)".
   std::string to_string() const {
-    const std::string plain(name());
+    std::string plain(name());
     if (plain.empty()) return "none";
     const std::string bits = std::to_string(size_ * 8);
     if (plain.size() > bits.size() && plain.ends_with(bits)) {
