@@ -25,14 +25,17 @@ namespace waiting {
 /// Polls until done() says so.
 /// \returns whether it did before the deadline passed.
 ///
-/// It spins at first, for latency, giving way to others; then it sleeps between the polls, so that
-/// more ranks than cores do not starve each other.
+/// It polls some times without a break, for latency, then gives way to others between the polls; in
+/// the end it sleeps, so that more ranks than cores do not starve each other.
 template <class Done>
 bool wait_until(std::chrono::milliseconds deadline, const Done& done) {
   using clock = std::chrono::steady_clock;
+  constexpr int polls_at_first = 64;  // a few microseconds
   constexpr std::chrono::microseconds spin(2000);
   constexpr std::chrono::microseconds nap(50);
-  if (done()) return true;
+  for (int k = 0; k < polls_at_first; ++k) {
+    if (done()) return true;
+  }
   const auto start = clock::now();
   for (;;) {
     if (done()) return true;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <climits>
 #include <cstddef>
@@ -83,11 +84,14 @@ class first_failure {
   }
 };
 
+/// Whether an mpi_environment has chosen that errors of the world come back as codes.
+inline std::atomic<bool> world_has_codes = false;
+
 }  // namespace mpi
 
 /// MPI from its initialisation to its end, where the program does not care for that itself. One
 /// object at the beginning of main, before any communicator. Errors of MPI_COMM_WORLD come back as
-/// codes and do not end the program.
+/// codes and do not end the program; that must stay so.
 ///
 /// The destructor is MPI_Finalize, which waits for all ranks of the world, and does so without end
 /// where one is gone. So the ranks meet first, with a deadline: the one that is given or, where a
@@ -111,6 +115,7 @@ class mpi_environment {
                                 std::to_string(thread_level));
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    mpi::world_has_codes = true;
     MPI_Comm_dup(MPI_COMM_WORLD, &meeting_);
   }
   mpi_environment(const mpi_environment&) = delete;
@@ -122,6 +127,7 @@ class mpi_environment {
                    why.empty() ? "" : ": ", why.c_str());
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    mpi::world_has_codes = false;
     MPI_Comm_free(&meeting_);
     MPI_Finalize();
   }
@@ -333,20 +339,23 @@ class handle {
 
 /// While one of them lives, errors that MPI attributes to no communicator come back as codes: Open
 /// MPI hands those of non-blocking collectives to the handler of MPI_COMM_WORLD, which by default
-/// ends the program. Several threads may wait at a time: the last one puts the handler back.
+/// ends the program. Several threads may wait at a time: the last one puts the handler back. Where
+/// there is an mpi_environment, which has chosen codes for good, there is nothing to do.
 class world_errors_return {
  public:
   world_errors_return() {
+    if (!needed_) return;
     shared& s = state();
     const std::lock_guard lock(s.mutex);
     if (s.users++ > 0) return;
     MPI_Comm_get_errhandler(MPI_COMM_WORLD, &s.former);
-    s.changed = s.former != MPI_ERRORS_RETURN;  // not where mpi_environment has chosen codes
+    s.changed = s.former != MPI_ERRORS_RETURN;
     if (s.changed) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   }
   world_errors_return(const world_errors_return&) = delete;
   world_errors_return& operator=(const world_errors_return&) = delete;
   ~world_errors_return() {
+    if (!needed_) return;
     shared& s = state();
     const std::lock_guard lock(s.mutex);
     if (--s.users > 0) return;
@@ -365,6 +374,8 @@ class world_errors_return {
     static shared s;
     return s;
   }
+
+  bool needed_ = !world_has_codes.load(std::memory_order_relaxed);
 };
 
 /// World ranks are ranks in MPI_COMM_WORLD.

@@ -109,6 +109,7 @@ C subgroup(C& parent, const std::vector<group_rank>& ranks) {
   C made = parent.split(in_it ? std::optional<offset_t>(0) : std::nullopt, place - ranks.begin());
   if constexpr (requires(group_members m) { made.left_out_of(m); }) {
     std::vector<world_rank> members;
+    members.reserve(ranks.size());
     for (const group_rank rank : ranks) members.push_back(parent.members().to_world(rank));
     made.left_out_of(group_members(std::move(members)));
   }
