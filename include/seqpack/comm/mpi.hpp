@@ -6,18 +6,15 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <climits>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,128 +22,13 @@
 #include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/mpi_environment.hpp"
+#include "seqpack/comm/mpi_types.hpp"
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
 #include "seqpack/core/source_place.hpp"
 
 namespace seqpack {
-
-/// A call of MPI that failed: its code, MPI's own message, and where the library made it.
-class mpi_error : public communication_error {
- public:
-  mpi_error(int code, const std::string& operation, source_place where = source_place::current())
-      : communication_error(
-            operation + " failed: " + message(code) + " (MPI error " + std::to_string(code) + ")",
-            where),
-        code_(code) {}
-
-  int code() const noexcept { return code_; }
-
- private:
-  static std::string message(int code) {
-    std::array<char, MPI_MAX_ERROR_STRING> text{};
-    int length = 0;
-    if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) return "unknown error";
-    return {text.data(), static_cast<std::size_t>(length)};
-  }
-
-  int code_;
-};
-
-/// \throws mpi_error unless the code is MPI_SUCCESS.
-inline void check_mpi(int code, const char* operation,
-                      source_place where = source_place::current()) {
-  if (code != MPI_SUCCESS) throw mpi_error(code, operation, where);
-}
-
-namespace mpi {
-
-/// Why the first communicator of this process gave up, or nothing. After that, nobody knows who of
-/// the world will come to MPI_Finalize.
-class first_failure {
- public:
-  static void note(const std::string& why) {
-    const std::lock_guard lock(mutex());
-    if (reason().empty()) reason() = why;
-  }
-  static std::string get() {
-    const std::lock_guard lock(mutex());
-    return reason();
-  }
-
- private:
-  static std::mutex& mutex() {
-    static std::mutex m;
-    return m;
-  }
-  static std::string& reason() {
-    static std::string text;
-    return text;
-  }
-};
-
-/// Whether an mpi_environment has chosen that errors of the world come back as codes.
-inline std::atomic<bool> world_has_codes = false;
-
-}  // namespace mpi
-
-/// MPI from its initialisation to its end, where the program does not care for that itself. One
-/// object at the beginning of main, before any communicator. Errors of MPI_COMM_WORLD come back as
-/// codes and do not end the program; that must stay so.
-///
-/// The destructor is MPI_Finalize, which waits for all ranks of the world, and does so without end
-/// where one is gone. So the ranks meet first, with a deadline: the one that is given or, where a
-/// communicator of this process has given up, a few seconds. Where they do not meet, it says why on
-/// standard error and ends all of the world with MPI_Abort.
-class mpi_environment {
- public:
-  /// \param thread_level what the program's threads need, such as MPI_THREAD_FUNNELED
-  /// \param deadline how long the destructor waits for the other ranks
-  /// \throws mpi_error, and communication_error where MPI cannot give that level; invalid_input for
-  /// a bad deadline.
-  explicit mpi_environment(int thread_level = MPI_THREAD_FUNNELED,
-                           std::chrono::milliseconds deadline = default_deadline)
-      : deadline_(deadline) {
-    require_deadline(deadline);
-    int provided = 0;
-    check_mpi(MPI_Init_thread(nullptr, nullptr, thread_level, &provided), "MPI_Init_thread");
-    if (provided < thread_level) {
-      MPI_Finalize();
-      throw communication_error("MPI has thread level " + std::to_string(provided) + " and not " +
-                                std::to_string(thread_level));
-    }
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    mpi::world_has_codes = true;
-    MPI_Comm_dup(MPI_COMM_WORLD, &meeting_);
-  }
-  mpi_environment(const mpi_environment&) = delete;
-  mpi_environment& operator=(const mpi_environment&) = delete;
-  ~mpi_environment() {
-    const std::string why = mpi::first_failure::get();
-    if (!meet(why.empty() ? deadline_ : std::min(deadline_, after_failure))) {
-      std::fprintf(stderr, "the ranks do not meet at the end of MPI, so it is aborted%s%s\n",
-                   why.empty() ? "" : ": ", why.c_str());
-      MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    mpi::world_has_codes = false;
-    MPI_Comm_free(&meeting_);
-    MPI_Finalize();
-  }
-
- private:
-  static constexpr std::chrono::milliseconds after_failure = std::chrono::seconds(10);
-
-  bool meet(std::chrono::milliseconds deadline) noexcept {
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (MPI_Ibarrier(meeting_, &request) != MPI_SUCCESS) return false;
-    return waiting::wait_until(deadline, [&] {
-      int flag = 0;
-      return MPI_Test(&request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag != 0;
-    });
-  }
-
-  std::chrono::milliseconds deadline_;
-  MPI_Comm meeting_ = MPI_COMM_NULL;
-};
 
 /// What an MPI communicator may be told.
 struct mpi_options {
@@ -158,131 +40,6 @@ struct mpi_options {
 };
 
 namespace mpi {
-
-/// MPI's own type for those that it knows; for all others, as for 128-bit integers and the floating
-/// point types of newer standards, MPI_DATATYPE_NULL.
-template <class T>
-MPI_Datatype native_type() {
-  if constexpr (std::is_same_v<T, float>) {
-    return MPI_FLOAT;
-  } else if constexpr (std::is_same_v<T, double>) {
-    return MPI_DOUBLE;
-  } else if constexpr (std::is_same_v<T, long double>) {
-    return MPI_LONG_DOUBLE;
-  } else if constexpr (std::is_integral_v<T> && sizeof(T) <= 8 && !std::is_same_v<T, bool>) {
-    constexpr bool is_signed = std::is_signed_v<T>;
-    switch (sizeof(T)) {
-      case 1: return is_signed ? MPI_INT8_T : MPI_UINT8_T;
-      case 2: return is_signed ? MPI_INT16_T : MPI_UINT16_T;
-      case 4: return is_signed ? MPI_INT32_T : MPI_UINT32_T;
-      default: return is_signed ? MPI_INT64_T : MPI_UINT64_T;
-    }
-  } else {
-    return MPI_DATATYPE_NULL;
-  }
-}
-
-/// What an all-reduce can combine: everything with + and <, half and bfloat16 as well.
-template <class T>
-concept reducible = element<T> && !std::same_as<T, bool> && requires(const T& a, const T& b) {
-  { a + b } -> std::convertible_to<T>;
-  { a < b } -> std::convertible_to<bool>;
-};
-
-template <reducible T, reduction How>
-T combined(const T& a, const T& b) {
-  if constexpr (How == reduction::sum) {
-    return static_cast<T>(a + b);
-  } else if constexpr (How == reduction::max) {
-    return a < b ? b : a;
-  } else {
-    return b < a ? b : a;
-  }
-}
-
-/// MPI calls it for types of its own making; `in` comes from lower ranks.
-template <reducible T, reduction How>
-void combine(void* in, void* in_out, int* count, MPI_Datatype*) {
-  const T* const a = static_cast<const T*>(in);
-  T* const b = static_cast<T*>(in_out);
-  for (int k = 0; k < *count; ++k) b[k] = combined<T, How>(a[k], b[k]);
-}
-
-/// A datatype that is freed with the object, unless it is MPI's own.
-class datatype {
- public:
-  explicit datatype(MPI_Datatype native) : type_(native) {}
-  /// So many bytes.
-  static datatype bytes(offset_t count, offset_t largest_count);
-  template <class T>
-  static datatype of() {
-    if (native_type<T>() != MPI_DATATYPE_NULL) return datatype(native_type<T>());
-    return bytes(sizeof(T), INT_MAX);
-  }
-  datatype(datatype&& other) noexcept
-      : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)),
-        made_(std::exchange(other.made_, false)) {}
-  datatype& operator=(datatype&&) = delete;
-  ~datatype() {
-    if (made_) MPI_Type_free(&type_);
-  }
-  MPI_Datatype get() const noexcept { return type_; }
-
- private:
-  MPI_Datatype type_;
-  bool made_ = false;
-};
-
-inline datatype datatype::bytes(offset_t count, offset_t largest_count) {
-  datatype result(MPI_DATATYPE_NULL);
-  const auto block = static_cast<int>(std::min(count, largest_count));
-  if (count <= largest_count) {
-    check_mpi(MPI_Type_contiguous(block, MPI_BYTE, &result.type_), "MPI_Type_contiguous");
-  } else {
-    // Whole blocks, then the rest: counts fit an int up to 2^62 bytes.
-    MPI_Datatype whole = MPI_DATATYPE_NULL;
-    check_mpi(MPI_Type_contiguous(block, MPI_BYTE, &whole), "MPI_Type_contiguous");
-    const offset_t blocks = count / block;
-    const std::array<int, 2> lengths{static_cast<int>(blocks), static_cast<int>(count % block)};
-    const std::array<MPI_Aint, 2> places{0, blocks * block};
-    const std::array<MPI_Datatype, 2> types{whole, MPI_BYTE};
-    const int code =
-        MPI_Type_create_struct(2, lengths.data(), places.data(), types.data(), &result.type_);
-    MPI_Type_free(&whole);
-    check_mpi(code, "MPI_Type_create_struct");
-  }
-  result.made_ = true;
-  check_mpi(MPI_Type_commit(&result.type_), "MPI_Type_commit");
-  return result;
-}
-
-/// MPI's own reductions for its own types, else ours; freed with the object.
-template <reducible T>
-class operation {
- public:
-  explicit operation(reduction how) {
-    if (native_type<T>() != MPI_DATATYPE_NULL) {
-      op_ = how == reduction::sum ? MPI_SUM : how == reduction::max ? MPI_MAX : MPI_MIN;
-    } else {
-      made_ = true;
-      check_mpi(MPI_Op_create(how == reduction::sum   ? &combine<T, reduction::sum>
-                              : how == reduction::max ? &combine<T, reduction::max>
-                                                      : &combine<T, reduction::min>,
-                              1, &op_),
-                "MPI_Op_create");
-    }
-  }
-  operation(const operation&) = delete;
-  operation& operator=(const operation&) = delete;
-  ~operation() {
-    if (made_) MPI_Op_free(&op_);
-  }
-  MPI_Op get() const noexcept { return op_; }
-
- private:
-  MPI_Op op_ = MPI_OP_NULL;
-  bool made_ = false;
-};
 
 /// Keeps what MPI may still write to after a deadline, until the process ends.
 inline void keep_forever(std::shared_ptr<void> memory) {
@@ -335,47 +92,6 @@ class handle {
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Errhandler former_ = MPI_ERRHANDLER_NULL;
   bool owned_ = false;
-};
-
-/// While one of them lives, errors that MPI attributes to no communicator come back as codes: Open
-/// MPI hands those of non-blocking collectives to the handler of MPI_COMM_WORLD, which by default
-/// ends the program. Several threads may wait at a time: the last one puts the handler back. Where
-/// there is an mpi_environment, which has chosen codes for good, there is nothing to do.
-class world_errors_return {
- public:
-  world_errors_return() {
-    if (!needed_) return;
-    shared& s = state();
-    const std::lock_guard lock(s.mutex);
-    if (s.users++ > 0) return;
-    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &s.former);
-    s.changed = s.former != MPI_ERRORS_RETURN;
-    if (s.changed) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  }
-  world_errors_return(const world_errors_return&) = delete;
-  world_errors_return& operator=(const world_errors_return&) = delete;
-  ~world_errors_return() {
-    if (!needed_) return;
-    shared& s = state();
-    const std::lock_guard lock(s.mutex);
-    if (--s.users > 0) return;
-    if (s.changed) MPI_Comm_set_errhandler(MPI_COMM_WORLD, s.former);
-    MPI_Errhandler_free(&s.former);
-  }
-
- private:
-  struct shared {
-    std::mutex mutex;
-    int users = 0;
-    bool changed = false;
-    MPI_Errhandler former = MPI_ERRHANDLER_NULL;
-  };
-  static shared& state() {
-    static shared s;
-    return s;
-  }
-
-  bool needed_ = !world_has_codes.load(std::memory_order_relaxed);
 };
 
 /// World ranks are ranks in MPI_COMM_WORLD.
