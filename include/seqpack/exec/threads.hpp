@@ -1,7 +1,7 @@
 /// \file
 /// Many host threads, through Thrust's TBB backend. CMake component: seqpack::threads.
 ///
-/// /// TBB and not OpenMP: on an idle machine both reach memory speed, on a busy one TBB is ahead
+/// TBB and not OpenMP: on an idle machine both reach memory speed, on a busy one TBB is ahead
 /// (docs/performance.md).
 #pragma once
 
