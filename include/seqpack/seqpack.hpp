@@ -1,8 +1,8 @@
 /// \file
 /// Everything that any C++20 compiler can use: policies, layouts, pack and unpack on the host, and
-/// what groups of ranks do. CUDA is in seqpack/seqpack.cuh, groups over MPI in seqpack/comm/mpi.hpp
-/// and over NCCL in seqpack/comm/nccl.hpp, host threads in seqpack/exec/threads.hpp, drawing in
-/// seqpack/pack/draw.hpp.
+/// what groups of ranks do, and the forward step. CUDA is in seqpack/seqpack.cuh, groups over MPI
+/// in seqpack/comm/mpi.hpp and over NCCL in seqpack/comm/nccl.hpp, host threads in
+/// seqpack/exec/threads.hpp, drawing in seqpack/pack/draw.hpp.
 #pragma once
 
 #include "seqpack/comm/broadcast.hpp"
@@ -19,6 +19,7 @@
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/exec/memory.hpp"
 #include "seqpack/interop/packed_seq_params.hpp"
 #include "seqpack/pack/adopt.hpp"
 #include "seqpack/pack/checks.hpp"
@@ -31,10 +32,30 @@
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/pack/place.hpp"
 #include "seqpack/pack/rearrange.hpp"
+#include "seqpack/pack/resident.hpp"
 #include "seqpack/pack/unpack.hpp"
 #include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/together.hpp"
 #include "seqpack/policy/compatibility.hpp"
 #include "seqpack/policy/padding.hpp"
 #include "seqpack/policy/parallel_settings.hpp"
 #include "seqpack/policy/sharding.hpp"
+#include "seqpack/train/causal.hpp"
+#include "seqpack/train/clipped_policy_gradient.hpp"
+#include "seqpack/train/count_valid.hpp"
+#include "seqpack/train/counts.hpp"
+#include "seqpack/train/dpo.hpp"
+#include "seqpack/train/evaluate.hpp"
+#include "seqpack/train/fields.hpp"
+#include "seqpack/train/forward_step.hpp"
+#include "seqpack/train/label_log_probs.hpp"
+#include "seqpack/train/logits.hpp"
+#include "seqpack/train/loss.hpp"
+#include "seqpack/train/metrics.hpp"
+#include "seqpack/train/model.hpp"
+#include "seqpack/train/next_token_logprobs.hpp"
+#include "seqpack/train/nll.hpp"
+#include "seqpack/train/softmax.hpp"
+#include "seqpack/train/step_timer.hpp"
+#include "seqpack/train/targets.hpp"

@@ -8,11 +8,13 @@
 #include <thrust/system_error.h>
 
 #include <concepts>
+#include <memory>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/exec/memory.hpp"
 #include "seqpack/exec/thrust.hpp"
 
 namespace seqpack {
@@ -118,6 +120,20 @@ class device_buffer {
   cuda_stream<Memory> where_{};
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
+};
+
+/// Memory from the stream's resource, freed in the order of the stream.
+template <class Memory>
+struct executor_memory<cuda_stream<Memory>> {
+  static std::shared_ptr<void> allocate(const cuda_stream<Memory>& where, offset_t bytes) {
+    auto owner = std::make_shared<device_buffer<Memory>>(where, static_cast<std::size_t>(bytes));
+    return {owner, owner->data()};
+  }
+  static void read(const cuda_stream<Memory>& where, void* to, const void* from, offset_t bytes) {
+    check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost,
+                               where.stream));
+    check_cuda(cudaStreamSynchronize(where.stream));
+  }
 };
 
 }  // namespace seqpack

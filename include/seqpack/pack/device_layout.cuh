@@ -20,6 +20,7 @@
 #include "seqpack/pack/layout.hpp"
 #include "seqpack/pack/layout_access.hpp"
 #include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/resident.hpp"
 
 namespace seqpack {
 
@@ -221,5 +222,14 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory>& where,
   view.slot_of = arrays.slot_of;
   return {std::move(memory), view, nullptr, nullptr};
 }
+
+/// A copy on the device.
+template <class Memory>
+struct layout_residence<cuda_stream<Memory>> {
+  template <class P, class C, class Index>
+  static auto place(const cuda_stream<Memory>& where, const packed_layout<P, C, Index>& layout) {
+    return to_device(where, layout);
+  }
+};
 
 }  // namespace seqpack

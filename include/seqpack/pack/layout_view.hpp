@@ -69,8 +69,20 @@ struct layout_view {
   bool padded = false;               ///< whether there is padding, or can be
   Padding padding{};
   ContextParallel cp{};
+  offset_t dropped = 0;  ///< real tokens at the end of every sequence that count as padding
 
   constexpr const layout_view& view() const noexcept { return *this; }
+
+  /// The same rows, in which every sequence ends `count` tokens earlier (an empty one stays empty):
+  /// for what the last tokens of a sequence do not have, such as next-token log-probabilities. The
+  /// spans of the bounds stay those of the whole sequences.
+  constexpr layout_view without_last(offset_t count) const noexcept {
+    layout_view shorter = *this;
+    shorter.dropped += count;
+    shorter.longest = max_of(longest - count, 0);
+    shorter.padded = padded || count > 0;
+    return shorter;
+  }
 
   // Sizes, all known on the host.
 
@@ -107,8 +119,10 @@ struct layout_view {
   /// Real tokens. Never more than the padded length, even for the arrays of a capacity layout whose
   /// lengths did not fit.
   SEQPACK_HD constexpr offset_t length(offset_t sequence) const noexcept {
-    return min_of(static_cast<offset_t>(cu[sequence + 1]) - static_cast<offset_t>(cu[sequence]),
-                  padded_length(sequence));
+    const offset_t real =
+        min_of(static_cast<offset_t>(cu[sequence + 1]) - static_cast<offset_t>(cu[sequence]),
+               padded_length(sequence));
+    return dropped == 0 ? real : max_of(real - dropped, 0);
   }
   /// The batch row of a slot; not for the ghost.
   SEQPACK_HD constexpr offset_t batch_row(offset_t sequence) const noexcept {

@@ -1,0 +1,179 @@
+/// \file
+/// What a model without packing needs: the causal attention mask and position ids of a batch, with
+/// the usual options for rows that hold several documents.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/view.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/adopt.hpp"
+#include "seqpack/pack/checks.hpp"
+#include "seqpack/pack/field.hpp"
+#include "seqpack/pack/layout.hpp"
+#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/per_token.hpp"
+#include "seqpack/train/targets.hpp"
+
+namespace seqpack {
+
+namespace causal_masking {
+
+/// Where the document of each token of a batch begins, [B, S]; one row of work per batch row.
+template <class Ids>
+struct start_operation {
+  Ids ids;
+  row_view<std::int64_t> starts;  ///< B rows of S
+  offset_t end_of_document;
+
+  offset_t rows() const noexcept { return starts.rows; }
+  offset_t row_bytes() const noexcept { return starts.payload * offset_t{8}; }
+  offset_t units() const noexcept { return starts.rows; }
+  void process(offset_t first, offset_t last) const {
+    for (; first < last; ++first) (*this)(first);
+  }
+  SEQPACK_HD void operator()(offset_t b) const {
+    offset_t start = 0;
+    for (offset_t s = 0; s < starts.payload; ++s) {
+      starts.at(b)[s] = start;
+      if (static_cast<offset_t>(*ids.at(b, s)) == end_of_document) start = s + 1;
+    }
+  }
+};
+
+/// A position in its document, for per_token.
+template <class T>
+struct document_position {
+  row_view<std::int64_t> starts;
+
+  template <class View>
+  SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
+    const offset_t start = starts.at(view.batch_row(token.sequence))[token.index];
+    return static_cast<T>(token.index - start);
+  }
+};
+
+/// One row of the mask per query, S keys each; one mask for all sequences where they agree.
+template <class View>
+struct mask_operation {
+  View view;
+  shard at;
+  row_view<bool> masked;       ///< [1 or B, S / CP] rows of S
+  const std::int64_t* starts;  ///< [B, S], or null
+
+  offset_t rows() const noexcept { return masked.rows; }
+  offset_t row_bytes() const noexcept { return masked.payload; }
+  SEQPACK_HD offset_t units() const noexcept { return masked.rows * masked.payload; }
+  void process(offset_t first, offset_t last) const {
+    for (; first < last; ++first) {
+      const token_ref query = view.token_at(at, first);
+      bool* const row = masked.at(first);
+      for (offset_t key = 0; key < masked.payload; ++key) row[key] = hidden(query, key);
+    }
+  }
+  SEQPACK_HD void operator()(offset_t unit) const {
+    const offset_t row = divide(unit, masked.payload);
+    const offset_t key = unit - row * masked.payload;
+    masked.at(row)[key] = hidden(view.token_at(at, row), key);
+  }
+
+ private:
+  SEQPACK_HD bool hidden(const token_ref& query, offset_t key) const {
+    if (key > query.index) return true;
+    return starts != nullptr &&
+           key < starts[view.batch_row(query.sequence) * masked.payload + query.index];
+  }
+};
+
+}  // namespace causal_masking
+
+/// The layout of a batch that is not packed: every row of the batch takes all of its width. What is
+/// true of packed rows is true of it: shards, labels, log-probabilities and losses need no second
+/// form.
+///
+/// \param lengths real tokens of each row
+/// \param width S; what the sharding divides by must divide it
+/// \throws invalid_input as from_cu_seqlens does.
+template <layout_index Index = std::int32_t, integer_range Lengths,
+          context_parallel_policy C = no_context_parallel>
+packed_layout<no_padding, C, Index> unpacked_layout(const Lengths& lengths, offset_t width,
+                                                    const C& cp = {}) {
+  std::vector<offset_t> cu{0};
+  std::vector<offset_t> cu_padded{0};
+  for (const auto length : lengths) {
+    const auto k = static_cast<offset_t>(cu.size()) - 1;
+    const auto real = static_cast<offset_t>(length);
+    if (real < 0 || real > width) {
+      reject(entry_name("lengths", k), real,
+             "it must be from 0 to " + std::to_string(width) + ", the width of the batch");
+    }
+    cu.push_back(cu.back() + real);
+    cu_padded.push_back(cu_padded.back() + width);
+  }
+  return from_cu_seqlens<Index>(cu, cu_padded, cu_padded.back(), cp, {.width = width});
+}
+
+/// The causal mask of this rank's queries: true where a key is hidden from a query, that is in its
+/// future, or in an earlier document where documents are kept apart.
+///
+/// \param layout of unpacked_layout
+/// \param at the shard of this rank
+/// \param starts [B, S] where each token's document begins, or a view of nothing
+/// \param masked [S / CP, S], or with starts [B, S / CP, S], as rows of S; written
+/// \throws invalid_input for arrays of the wrong size.
+///
+/// No allocation, no synchronisation, one launch. O(S^2 / CP), with starts B times that.
+template <executor E, layout L>
+  requires runs_on<E, L>
+void causal_mask(const E& where, const L& layout, shard at, const row_view<std::int64_t>& starts,
+                 const row_view<bool>& masked) {
+  const auto view = layout.view();
+  view.require_place(at);
+  const offset_t width = view.longest_padded;
+  const offset_t queries = view.batch == 0 ? 0 : view.shard_tokens() / view.batch;
+  const bool apart = starts.data != nullptr;
+  checks::require_equal(checks::alone, "mask rows", masked.rows,
+                        apart ? view.batch * queries : queries, "the queries of this rank");
+  checks::require_equal(checks::alone, "mask columns", masked.payload, width,
+                        "the width of the batch");
+  checks::require_memory(checks::alone, "mask", masked.data, masked.rows * masked.payload);
+  if (apart) {
+    checks::require_equal(checks::alone, "document starts", starts.rows * starts.payload,
+                          view.batch * width, "the positions of the batch");
+  }
+  using view_type = std::remove_const_t<decltype(view)>;
+  execute(where, causal_masking::mask_operation<view_type>{view, at, masked, starts.data});
+}
+
+/// Where the document of each token begins: the token behind the last end-of-document token before
+/// it.
+/// \param ids [B, S]
+/// \param starts [B, S] as B rows of S; written
+/// \throws invalid_input for an array of the wrong size.
+///
+/// No allocation, no synchronisation, one launch. O(B * S), a row at a time.
+template <executor E, element T>
+void document_starts(const E& where, const batch_view<T>& ids, offset_t end_of_document,
+                     const row_view<std::int64_t>& starts) {
+  checks::require_equal(checks::alone, "document starts rows", starts.rows, ids.batch(),
+                        "the rows of the batch");
+  checks::require_equal(checks::alone, "document starts columns", starts.payload, ids.width(),
+                        "the width of the batch");
+  checks::require_memory(checks::alone, "document starts", starts.data,
+                         starts.rows * starts.payload);
+  execute(where, causal_masking::start_operation<batch_view<T>>{ids, starts, end_of_document});
+}
+
+/// An array for per_token: the position of each token in its document.
+/// \param starts of document_starts, [B, S]
+template <class Out>
+auto document_position_ids(const row_view<std::int64_t>& starts, Out&& out) {
+  using T = token_functions::element_of<Out>;
+  return token_array<T, causal_masking::document_position<T>>{row_view(out), {starts}};
+}
+
+}  // namespace seqpack

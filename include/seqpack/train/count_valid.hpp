@@ -1,0 +1,101 @@
+/// \file
+/// count_valid: the global counts of a batch, from its masks.
+#pragma once
+
+#include <type_traits>
+
+#include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/exchange.hpp"
+#include "seqpack/core/config.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/train/causal.hpp"
+#include "seqpack/train/counts.hpp"
+#include "seqpack/train/evaluate.hpp"
+#include "seqpack/train/fields.hpp"
+#include "seqpack/train/loss.hpp"
+#include "seqpack/train/metrics.hpp"
+
+namespace seqpack {
+
+namespace counting {
+
+/// Sequences that count.
+struct valid_sequences {
+  static constexpr std::string_view name = "valid_sequences";
+  static constexpr auto kind = metric_kind::sum;
+};
+
+/// Counting is a loss that looks at no log-probability.
+struct valid_tokens {
+  static constexpr auto input = loss_input::next_token_logprobs;
+  static constexpr auto level = loss_level::token;
+  using metrics = metric_list<valid_sequences>;
+
+  template <class Sequence>
+  SEQPACK_HD auto operator()(const Sequence& sequence) const {
+    sequence.record(valid_sequences{}, 1);
+    return differentiable(sequence.tokens(), [](offset_t) { return 0.0; });
+  }
+};
+
+}  // namespace counting
+
+/// The valid targets and sequences of one batch: the sums, over its sequences, of
+///
+///     tokens:    sample_mask[b] * (sum over 1 <= s < length of token_mask[b][s])
+///     sequences: sample_mask[b]
+///
+/// \param batch its masks live where the executor works; without one, everything counts
+/// \param lengths finds the lengths in the batch
+/// \param documents where mask_end_of_document is set, as forward_step will have it
+/// \throws invalid_input for lengths or masks that do not fit the batch.
+///
+/// Waits for the result on a stream. O(B * S); two launches.
+template <executor E, batch B, lengths_projection<B> Lengths>
+global_counts count_valid(const E& where, const B& batch, const Lengths& lengths,
+                          const document_options& documents = {}) {
+  const auto layout = make_layout(std::invoke(lengths, batch));
+  const auto placed = resident(where, layout);
+  const auto fields = batch.fields();
+  using loss = counting::valid_tokens;
+  losses::require_batch<E, loss>(layout.view(), fields);
+
+  const auto view = placed.view();
+  constexpr offset_t size = losses::row_size<loss>;
+  const workspace<double> results(where, view.batch * size);
+  const workspace<double> totals(where, size);
+  using view_type = std::remove_const_t<decltype(view)>;
+  using fields_type = std::remove_const_t<decltype(fields)>;
+  execute(where, losses::log_prob_operation<view_type, fields_type, loss, float>{
+                     {view, fields, targets::rule_of(documents), 0},
+                     {},
+                     nullptr,
+                     nullptr,
+                     {},
+                     0,
+                     results.data()});
+  execute(where, losses::total_operation<loss>{results.data(), view.batch, totals.data()});
+  double values[size];
+  read_back(where, values, totals.data(), size);
+  return {.tokens = values[0], .sequences = values[1]};
+}
+
+/// The counts of a global batch, on every rank: the sum over the **data-parallel** ranks of what
+/// each has counted in all of its micro-batches. Context- and tensor-parallel ranks have the same
+/// sequences and are not counted again: they are not in the group.
+///
+///     global_counts counts;
+///     for (const auto& batch : micro_batches) counts += count_valid(host, batch, &text::lengths);
+///     counts = sum_counts(dp_group, counts);
+///
+/// **Collective**: one exchange of a record of fixed size; the host waits for it. The same bits on
+/// all ranks.
+/// \throws collective_mismatch where ranks call something else.
+template <communicator DP>
+global_counts sum_counts(DP& group, const global_counts& mine) {
+  global_counts sum;
+  for (const auto& counts : exchanging::exchange_records(group, "sum_counts", mine)) sum += counts;
+  return sum;
+}
+
+}  // namespace seqpack

@@ -1,0 +1,170 @@
+/// \file
+/// The fields of a batch: which of them have a value for each token, which for each sequence, and
+/// by what name a loss or a model asks for them. All of it is known at compile time.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/view.hpp"
+#include "seqpack/pack/layout.hpp"
+
+namespace seqpack {
+
+/// The name of a field: an empty type with a `name`, which is what errors call it. Two fields are
+/// the same where their types are.
+///
+///     struct values_t { static constexpr std::string_view name = "values"; };
+///     inline constexpr values_t values{};
+template <class Tag>
+concept field_tag = std::is_empty_v<Tag> && std::is_trivially_copyable_v<Tag> && requires {
+  { Tag::name } -> std::convertible_to<std::string_view>;
+};
+
+/// Token ids; every batch has them.
+struct input_ids_t {
+  static constexpr std::string_view name = "input_ids";
+};
+/// Per token: not 0 where the token is a target, as a weight. Without it every token is one.
+struct token_mask_t {
+  static constexpr std::string_view name = "token_mask";
+};
+/// Per sequence: not 0 where the sequence counts, as a weight. Without it every sequence does.
+struct sample_mask_t {
+  static constexpr std::string_view name = "sample_mask";
+};
+/// Per token: the log-probability under the policy that generated the token.
+struct prev_logprobs_t {
+  static constexpr std::string_view name = "prev_logprobs";
+};
+/// Per token: the log-probability under the reference policy.
+struct reference_logprobs_t {
+  static constexpr std::string_view name = "reference_logprobs";
+};
+/// Per token: how much better than expected the token was.
+struct advantages_t {
+  static constexpr std::string_view name = "advantages";
+};
+
+inline constexpr input_ids_t input_ids{};
+inline constexpr token_mask_t token_mask{};
+inline constexpr sample_mask_t sample_mask{};
+inline constexpr prev_logprobs_t prev_logprobs{};
+inline constexpr reference_logprobs_t reference_logprobs{};
+inline constexpr advantages_t advantages{};
+
+/// A field with a value for each token: a batch of any kind, [B, S] or [B, S, D].
+template <field_tag Tag, token_table Table>
+struct token_field_t {
+  Table tokens;
+};
+/// A field with a value for each sequence: B elements.
+template <field_tag Tag, element T>
+struct sequence_field_t {
+  row_view<T> sequences;
+};
+
+/// Declares a per-token field.
+template <field_tag Tag, token_table Table>
+constexpr token_field_t<Tag, Table> token_field(Tag, const Table& table) {
+  return {table};
+}
+/// Declares a per-sequence field: a contiguous range or a row_view of B elements.
+template <field_tag Tag, class Values>
+constexpr auto sequence_field(Tag, const Values& values) {
+  const row_view rows(values);
+  return sequence_field_t<Tag, typename std::remove_const_t<decltype(rows)>::element_type>{rows};
+}
+
+/// The fields of a batch. Views, nothing else: trivially copyable, host or device memory.
+///
+///     field_list(token_field(input_ids, ids), sequence_field(sample_mask, mask))
+template <class... Fields>
+struct field_list : Fields... {
+  constexpr explicit field_list(const Fields&... fields) : Fields(fields)... {}
+};
+
+/// The names that a loss or a model asks for.
+template <field_tag... Tags>
+struct field_tags {};
+
+namespace batch_fields {
+
+// Overload resolution finds the field of a name among the bases of a list.
+template <class Tag, class Table>
+SEQPACK_HD constexpr const Table& find_tokens(const token_field_t<Tag, Table>& f) {
+  return f.tokens;
+}
+template <class Tag, class T>
+SEQPACK_HD constexpr const row_view<T>& find_sequences(const sequence_field_t<Tag, T>& f) {
+  return f.sequences;
+}
+
+template <class List>
+struct is_list : std::false_type {};
+template <class... Fields>
+struct is_list<field_list<Fields...>> : std::true_type {};
+
+}  // namespace batch_fields
+
+/// Whether a list has a per-token field of the name.
+template <class List, class Tag>
+concept has_token_field = requires(const List& list) { batch_fields::find_tokens<Tag>(list); };
+/// Whether a list has a per-sequence field of the name.
+template <class List, class Tag>
+concept has_sequence_field =
+    requires(const List& list) { batch_fields::find_sequences<Tag>(list); };
+/// Whether a list has a field of the name.
+template <class List, class Tag>
+concept has_field = has_token_field<List, Tag> || has_sequence_field<List, Tag>;
+
+/// The view of a per-token field.
+template <field_tag Tag, class List>
+  requires has_token_field<List, Tag>
+SEQPACK_HD constexpr const auto& tokens_of(Tag, const List& list) {
+  return batch_fields::find_tokens<Tag>(list);
+}
+/// The view of a per-sequence field.
+template <field_tag Tag, class List>
+  requires has_sequence_field<List, Tag>
+SEQPACK_HD constexpr const auto& sequences_of(Tag, const List& list) {
+  return batch_fields::find_sequences<Tag>(list);
+}
+
+/// What a training step takes: a batch declares its fields, among them input_ids, of integers.
+/// `fields()` is called where it is needed; the memory behind its views belongs to the batch or to
+/// whom the batch says.
+///
+///     struct text {
+///       std::vector<int> lengths;
+///       std::vector<std::int64_t> ids;  // [B, S]
+///       auto fields() const {
+///         const auto rows = static_cast<offset_t>(lengths.size());
+///         return field_list(token_field(input_ids,
+///             batch_view(ids.data(), rows, static_cast<offset_t>(ids.size()) / rows)));
+///       }
+///     };
+template <class B>
+concept batch = requires(const B& b) {
+  requires batch_fields::is_list<std::remove_cvref_t<decltype(b.fields())>>::value;
+  requires has_token_field<std::remove_cvref_t<decltype(b.fields())>, input_ids_t>;
+  requires std::integral<
+      typename std::remove_cvref_t<decltype(tokens_of(input_ids, b.fields()))>::value_type>;
+};
+
+/// How the lengths are found in a batch: a member pointer, or a function of the batch, that gives a
+/// range of integers, on the host.
+template <class P, class B>
+concept lengths_projection =
+    std::invocable<const P&, const B&> &&
+    std::ranges::random_access_range<
+        std::remove_cvref_t<std::invoke_result_t<const P&, const B&>>> &&
+    integer_range<std::remove_cvref_t<std::invoke_result_t<const P&, const B&>>>;
+
+}  // namespace seqpack

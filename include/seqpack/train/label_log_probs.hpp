@@ -1,0 +1,408 @@
+/// \file
+/// Log-probabilities of labels from rows of logits, forward and backward, with the vocabulary in
+/// one piece or shared among tensor-parallel ranks.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "seqpack/comm/communicator.hpp"
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/math.hpp"
+#include "seqpack/core/view.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/exec/memory.hpp"
+#include "seqpack/pack/checks.hpp"
+#include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/together.hpp"
+#include "seqpack/train/logits.hpp"
+#include "seqpack/train/softmax.hpp"
+#include "seqpack/train/targets.hpp"
+
+namespace seqpack {
+
+/// What log-probabilities may be told.
+struct log_prob_options {
+  /// Logits are divided by it in the same pass; finite and above 0.
+  double temperature = 1;
+  /// Exchanges the verdict of every rank first, so that all ranks fail together. One exchange more,
+  /// which the host waits for; the same on all ranks.
+  bool check_all_ranks = false;
+};
+
+/// What the forward pass leaves for each row of logits: rows elements each, in float, or double for
+/// double logits.
+template <class C>
+struct label_log_prob_rows {
+  row_view<C> log_probs;  ///< of the label; 0 for an ignored one
+  row_view<C> max;        ///< the largest logit, for the backward pass
+  row_view<C> sum;        ///< sum of exp(logit - max), for the backward pass
+  row_view<C> entropy =
+      {};  ///< of the row's distribution, in nats, 0 for an ignored label; optional
+};
+
+namespace label_log_probing {
+
+template <class C>
+inline constexpr C quiet_nan = std::numeric_limits<C>::quiet_NaN();
+
+/// One row of one rank, as it travels: max, sum, the label's logit and, for the entropy, the
+/// weighted sum.
+template <bool Entropy>
+inline constexpr offset_t part_size = Entropy ? 4 : 3;
+
+/// The first pass: everything that one rank's columns tell about a row.
+template <bool Entropy, class T, class C>
+struct scan_operation {
+  matrix_view<const T> logits;
+  column_range columns;
+  const std::int64_t* labels;
+  C* parts;
+  C scale;
+
+  offset_t rows() const noexcept { return logits.rows; }
+  offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(T)}; }
+  SEQPACK_HD offset_t units() const noexcept { return logits.rows; }
+
+  void process(offset_t first, offset_t last) const {
+    for (; first < last; ++first) {
+      if (labels[first] == ignored_label) {
+        store(first, {});
+      } else {
+        store(first, softmax::scan_row<Entropy>(logits.at(first), logits.columns, scale));
+      }
+    }
+  }
+  SEQPACK_HD void operator()(offset_t row) const {
+    if (labels[row] == ignored_label) {
+      store(row, {});
+    } else {
+      store(row, softmax::scan_row_serially<Entropy>(logits.at(row), logits.columns, scale));
+    }
+  }
+
+ private:
+  SEQPACK_HD void store(offset_t row, const softmax::part<C>& found) const {
+    C* const out = parts + row * part_size<Entropy>;
+    out[0] = found.max;
+    out[1] = found.sum;
+    out[2] = label_logit(row);
+    if constexpr (Entropy) out[3] = found.weighted;
+  }
+  /// 0 on the ranks that do not hold it; they are added up.
+  SEQPACK_HD C label_logit(offset_t row) const {
+    const offset_t label = labels[row];
+    if (columns.contains(label)) {
+      return static_cast<C>(logits.at(row)[label - columns.first]) * scale;
+    }
+    // On the host such a label has been refused.
+    const bool known = label == ignored_label || (label >= 0 && label < columns.total);
+    return known ? C{0} : quiet_nan<C>;
+  }
+};
+
+/// The second pass: the parts of all ranks, [TP, rows, part_size].
+template <bool Entropy, class C>
+struct merge_operation {
+  const C* parts;
+  offset_t ranks;
+  const std::int64_t* labels;
+  label_log_prob_rows<C> out;
+
+  offset_t rows() const noexcept { return out.log_probs.rows; }
+  offset_t row_bytes() const noexcept { return 4 * offset_t{sizeof(C)}; }
+  offset_t units() const noexcept { return out.log_probs.rows; }
+  void process(offset_t first, offset_t last) const {
+    for (; first < last; ++first) (*this)(first);
+  }
+  SEQPACK_HD void operator()(offset_t row) const {
+    softmax::part<C> all{-softmax::infinity<C>, 0, 0};
+    C label_logit = 0;
+    for (offset_t r = 0; r < ranks; ++r) {
+      const C* const part = parts + (r * out.log_probs.rows + row) * part_size<Entropy>;
+      all = softmax::merge(all, {part[0], part[1], Entropy ? part[part_size<Entropy> - 1] : C{0}});
+      label_logit += part[2];
+    }
+    const bool ignored = labels[row] == ignored_label;
+    const C log_sum = ignored ? C{0} : std::log(all.sum);
+    // Near the largest logit the difference is exact; their distance to log(sum) would not be.
+    *out.log_probs.at(row) = ignored ? C{0} : (label_logit - all.max) - log_sum;
+    *out.max.at(row) = ignored ? C{0} : all.max;
+    *out.sum.at(row) = ignored ? C{1} : all.sum;
+    if constexpr (Entropy) {
+      *out.entropy.at(row) = ignored ? C{0} : log_sum - all.weighted / all.sum;
+    }
+  }
+};
+
+/// d loss / d logit = derivative * (1 at the label - probability) / temperature.
+template <class T, class G, class C>
+struct backward_operation {
+  matrix_view<const T> logits;
+  column_range columns;
+  const std::int64_t* labels;
+  label_log_prob_rows<const C> forward;
+  const C* derivatives;
+  matrix_view<G> gradient;
+  C scale;
+
+  offset_t rows() const noexcept { return logits.rows; }
+  offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(G)}; }
+  SEQPACK_HD offset_t units() const noexcept { return logits.rows * logits.columns; }
+
+  void process(offset_t first, offset_t last) const {
+    for (; first < last; ++first) {
+      G* const out = gradient.at(first);
+      // Rows without a share in the loss are not read: anything may stand there.
+      if (skipped(first)) {
+        for (offset_t v = 0; v < logits.columns; ++v) out[v] = static_cast<G>(0.0F);
+        continue;
+      }
+      const C factor = derivatives[first] * scale;
+      const offset_t label = labels[first] - columns.first;
+      const bool here = columns.contains(labels[first]);
+      const C at_label = here ? label_gradient(first, label, factor) : C{0};
+      softmax::gradient_row(logits.at(first), out, logits.columns, scale, *forward.max.at(first),
+                            factor / *forward.sum.at(first));
+      if (here) out[label] = static_cast<G>(at_label);
+    }
+  }
+  /// One element: read before it is written, also where the gradient overwrites the logits.
+  SEQPACK_HD void operator()(offset_t unit) const {
+    const offset_t row = divide(unit, logits.columns);
+    const offset_t column = unit - row * logits.columns;
+    G& out = gradient.at(row)[column];
+    if (skipped(row)) {
+      out = static_cast<G>(0.0F);
+      return;
+    }
+    const C factor = derivatives[row] * scale;
+    if (labels[row] == columns.first + column) {
+      out = static_cast<G>(label_gradient(row, column, factor));
+    } else {
+      out = static_cast<G>(softmax::gradient_of(logits.at(row)[column], scale, *forward.max.at(row),
+                                                factor / *forward.sum.at(row)));
+    }
+  }
+
+ private:
+  SEQPACK_HD bool skipped(offset_t row) const {
+    return labels[row] == ignored_label || derivatives[row] == C{0};
+  }
+  SEQPACK_HD C label_gradient(offset_t row, offset_t column, C factor) const {
+    return factor + softmax::gradient_of(logits.at(row)[column], scale, *forward.max.at(row),
+                                         factor / *forward.sum.at(row));
+  }
+};
+
+/// \throws invalid_input for a label that is neither ignored nor in the vocabulary; host only.
+inline void require_labels(row_view<const std::int64_t> labels, const column_range& columns) {
+  for (offset_t row = 0; row < labels.rows; ++row) {
+    const std::int64_t label = *labels.at(row);
+    if (label == ignored_label || (label >= 0 && label < columns.total)) continue;
+    reject(entry_name("labels", row), label,
+           "it must be from 0 to " + std::to_string(columns.total - 1) + ", or " +
+               std::to_string(ignored_label) + " for none");
+  }
+}
+
+template <class T>
+void require_shape(const matrix_view<T>& logits, const column_range& columns,
+                   const row_view<const std::int64_t>& labels) {
+  logits_checks::require_range(columns);
+  checks::require_equal(checks::alone, "logits columns", logits.columns, columns.size(),
+                        "the columns of the vocabulary that they are");
+  checks::require_equal(checks::alone, "labels", labels.rows * labels.payload, logits.rows,
+                        "one for each row of logits");
+  checks::require_memory(checks::alone, "logits", logits.data, logits.rows * logits.columns);
+  checks::require_memory(checks::alone, "labels", labels.data, labels.rows);
+}
+
+template <class C>
+void require_rows(const char* name, const row_view<C>& rows, offset_t expected) {
+  checks::require_equal(checks::alone, name, rows.rows * rows.payload, expected,
+                        "one for each row of logits");
+  checks::require_memory(checks::alone, name, rows.data, expected);
+}
+
+/// \throws collective_mismatch where the ranks' columns are not, in the order of the ranks, the
+/// whole vocabulary.
+template <communicator TP>
+void require_tiling(TP& tp, const column_range& mine) {
+  if (tp.size() == 1) {
+    if (mine.first != 0 || mine.last != mine.total) {
+      reject("vocabulary columns",
+             "[" + std::to_string(mine.first) + ", " + std::to_string(mine.last) + ")",
+             "the only tensor-parallel rank must hold all " + std::to_string(mine.total));
+    }
+    return;
+  }
+  const auto ranges = exchanging::exchange_records(tp, "vocabulary columns", mine);
+  offset_t end = 0;
+  for (std::size_t r = 0; r <= ranges.size(); ++r) {
+    const bool last = r == ranges.size();
+    const group_rank rank{static_cast<offset_t>(last ? r - 1 : r)};
+    const auto& range = ranges[static_cast<std::size_t>(rank.value)];
+    const auto text = [&](offset_t first, offset_t past) {
+      return "[" + std::to_string(first) + ", " + std::to_string(past) + ")";
+    };
+    if (range.total != ranges.front().total || (last ? end != range.total : range.first != end)) {
+      throw collective_mismatch(
+          rank, "vocabulary columns on " + exchanging::rank_name(tp.members(), rank),
+          text(range.first, range.last) + " of " + std::to_string(range.total),
+          last ? "the last rank must hold those up to " + std::to_string(range.total)
+               : "they must begin at " + std::to_string(end) +
+                     ", where the ranks before it end, of " + std::to_string(ranges.front().total));
+    }
+    end = range.last;
+  }
+}
+
+template <bool Entropy, class E, class TP, class T, class C>
+void forward(const E& where, TP& tp, const matrix_view<const T>& logits,
+             const column_range& columns, const std::int64_t* labels,
+             const label_log_prob_rows<C>& out, C scale) {
+  const offset_t size = logits.rows * part_size<Entropy>;
+  const workspace<C> mine(where, size);
+  const bool alone = tp.size() == 1;
+  const workspace<C> all(where, alone ? 0 : size * tp.size());
+  execute(where, scan_operation<Entropy, T, C>{logits, columns, labels, mine.data(), scale});
+  if (!alone) {
+    keeping(tp, all.owner(), [&] { tp.all_gather(mine.data(), all.data(), size); });
+  }
+  execute(where,
+          merge_operation<Entropy, C>{alone ? mine.data() : all.data(), tp.size(), labels, out});
+}
+
+}  // namespace label_log_probing
+
+/// The log-probability of one label per row of logits, and what the backward pass needs:
+///
+///     log_probs[t] = y[label] - log sum over v of exp(y[v]),    y = logits[t] / temperature
+///
+/// **Collective** over the tensor-parallel group, whose ranks hold the columns of the vocabulary in
+/// their order, with the same labels on all of them: one all-gather of three numbers per row (four
+/// with the entropy), merged on every rank in the same order, so that all ranks have the same bits.
+/// With one rank nothing is sent.
+///
+/// \param logits [rows, columns.size()] of this rank; read once. Rows whose label is ignored are
+/// not read.
+/// \param columns which columns of the vocabulary they are
+/// \param labels [rows], of the whole vocabulary, or ignored_label
+/// \param out rows elements each, written; the entropy where it has memory
+/// \throws invalid_input before anything is sent or written: a temperature that is not finite and
+/// positive, sizes that do not fit, a null pointer, an output in the memory of something else and,
+/// on the host, a label that is not in the vocabulary (on a device its log-probability is NaN).
+/// With options.check_all_ranks on all ranks, as collective_mismatch; then also where the columns
+/// of the ranks are not the vocabulary.
+///
+/// Allocates 3 or 4 numbers per row, and as many for each rank of a group of several: O(T), never
+/// O(T * V). Does not synchronise; two launches. One read of the logits.
+template <executor E, communicator TP, logit T, class C>
+  requires gathers_on<E, TP>
+void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
+                     const column_range& columns,
+                     const std::type_identity_t<row_view<const std::int64_t>>& labels,
+                     const label_log_prob_rows<C>& out, const log_prob_options& options = {}) {
+  static_assert(std::same_as<C, compute_type<T>>,
+                "log-probabilities are float, and double where the logits are");
+  namespace impl = label_log_probing;
+  const auto check = [&] {
+    impl::require_shape(logits, columns, labels);
+    impl::require_rows("log_probs", out.log_probs, logits.rows);
+    impl::require_rows("max", out.max, logits.rows);
+    impl::require_rows("sum", out.sum, logits.rows);
+    const bool entropy = out.entropy.data != nullptr;
+    if (entropy) impl::require_rows("entropy", out.entropy, logits.rows);
+    checks::regions<2, 4> memory;
+    memory.read(logits.touched(), checks::alone, "logits");
+    memory.read(labels.touched(), checks::alone, "labels");
+    memory.write(out.log_probs.touched(), checks::alone, "log_probs");
+    memory.write(out.max.touched(), checks::alone, "max");
+    memory.write(out.sum.touched(), checks::alone, "sum");
+    memory.write(out.entropy.touched(), checks::alone, "entropy");
+    memory.require_apart();
+    if constexpr (host_executor<E>) impl::require_labels(labels, columns);
+    return static_cast<C>(logits_checks::reciprocal(options.temperature));
+  };
+  self_communicator nobody;
+  const C scale =
+      options.check_all_ranks ? together(tp, nobody, "label_log_probs", check) : check();
+  if (options.check_all_ranks || tp.size() == 1) impl::require_tiling(tp, columns);
+
+  [[maybe_unused]] const auto here = context_gathering::make_current(tp);
+  using plain = std::remove_const_t<T>;
+  const matrix_view<const plain> rows(logits.data, logits.rows, logits.columns, logits.stride);
+  if (out.entropy.data != nullptr) {
+    impl::forward<true, E, TP, plain>(where, tp, rows, columns, labels.data, out, scale);
+  } else {
+    impl::forward<false, E, TP, plain>(where, tp, rows, columns, labels.data, out, scale);
+  }
+}
+
+/// The gradient with respect to the logits, from that with respect to the log-probabilities:
+///
+///     gradient[t][v] = derivatives[t] * (1 if v == label else 0 - probability of v) / temperature
+///
+/// Not collective: every rank has its own columns, and what the forward pass left.
+///
+/// \param logits, columns, labels as in the forward pass
+/// \param forward what label_log_probs has written
+/// \param derivatives [rows], of the loss with respect to log_probs. A row with derivative 0 or an
+/// ignored label gets gradient 0, and its logits are not read.
+/// \param gradient [rows, columns], written; it may be the logits themselves, which it then
+/// overwrites
+/// \throws invalid_input as label_log_probs does; a gradient that shares memory with the logits and
+/// is not the same view.
+///
+/// Allocates nothing. Does not synchronise; one launch. One read of the logits and one write.
+template <executor E, logit T, logit G, class C>
+  requires(!std::is_const_v<G>)
+void label_log_probs_backward(const E& where, const matrix_view<T>& logits,
+                              const column_range& columns,
+                              const std::type_identity_t<row_view<const std::int64_t>>& labels,
+                              const label_log_prob_rows<C>& forward,
+                              const std::type_identity_t<row_view<const C>>& derivatives,
+                              const matrix_view<G>& gradient,
+                              const log_prob_options& options = {}) {
+  static_assert(std::same_as<C, compute_type<T>>,
+                "log-probabilities are float, and double where the logits are");
+  namespace impl = label_log_probing;
+  impl::require_shape(logits, columns, labels);
+  impl::require_rows("max", forward.max, logits.rows);
+  impl::require_rows("sum", forward.sum, logits.rows);
+  impl::require_rows("derivatives", derivatives, logits.rows);
+  checks::require_equal(checks::alone, "gradient rows", gradient.rows, logits.rows,
+                        "as the logits have");
+  checks::require_equal(checks::alone, "gradient columns", gradient.columns, logits.columns,
+                        "as the logits have");
+  checks::require_memory(checks::alone, "gradient", gradient.data,
+                         gradient.rows * gradient.columns);
+  using plain = std::remove_const_t<T>;
+  const bool in_place = std::same_as<plain, G> &&
+                        static_cast<const void*>(gradient.data) == logits.data &&
+                        gradient.stride == logits.stride;
+  checks::regions<5, 1> memory;
+  if (!in_place) memory.read(logits.touched(), checks::alone, "logits");
+  memory.read(labels.touched(), checks::alone, "labels");
+  memory.read(forward.max.touched(), checks::alone, "max");
+  memory.read(forward.sum.touched(), checks::alone, "sum");
+  memory.read(derivatives.touched(), checks::alone, "derivatives");
+  memory.write(gradient.touched(), checks::alone, "gradient");
+  memory.require_apart();
+  const C scale = static_cast<C>(logits_checks::reciprocal(options.temperature));
+  execute(where, impl::backward_operation<plain, G, C>{
+                     {logits.data, logits.rows, logits.columns, logits.stride},
+                     columns,
+                     labels.data,
+                     {forward.log_probs, forward.max, forward.sum, forward.entropy},
+                     derivatives.data,
+                     gradient,
+                     scale});
+}
+
+}  // namespace seqpack

@@ -1,0 +1,352 @@
+/// \file
+/// What a loss is: a function of one sequence, or of a few that belong together, that gives a value
+/// and its derivative.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/math.hpp"
+#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/place.hpp"
+#include "seqpack/train/fields.hpp"
+#include "seqpack/train/metrics.hpp"
+#include "seqpack/train/targets.hpp"
+
+namespace seqpack {
+
+/// What a loss looks at.
+enum class loss_input {
+  next_token_logprobs,  ///< the log-probability of each token, given those before it
+  logits                ///< whole rows of the model's output, which may be values too
+};
+
+/// What the library divides a loss by: a loss itself divides by no count.
+enum class loss_level {
+  token,    ///< N_tok, the global number of valid targets
+  sequence  ///< N_seq, the global number of valid sequences, or of groups of them
+};
+
+/// A value and its derivatives, one function per sequence of the loss. They are called only where a
+/// gradient is asked for, once for every target t (1 <= t < length, token_mask[t] not 0), and give
+/// the derivative with respect to logp(t), divided by the weight of the token: the library
+/// multiplies by what it weighed the token with in sum() and mean().
+///
+/// For a loss on logits a function takes (t, out) and writes the derivative with respect to the row
+/// logits(t), as it is, to out[0] ... out[columns - 1].
+template <class... Derivatives>
+struct differentiable_t;
+
+template <>
+struct differentiable_t<> {
+  static constexpr std::size_t sequences = 0;
+};
+template <class D, class... Rest>
+struct differentiable_t<D, Rest...> {
+  static constexpr std::size_t sequences = 1 + sizeof...(Rest);
+  double value;
+  D derivative;
+  differentiable_t<Rest...> rest;
+};
+
+/// Makes the result of a loss: `return differentiable(value, derivative_1, ...)`.
+template <class... Derivatives>
+SEQPACK_HD constexpr auto differentiable(double value, Derivatives... derivatives);
+
+namespace losses {
+
+SEQPACK_HD constexpr differentiable_t<> chain(double) {
+  return {};
+}
+template <class D, class... Rest>
+SEQPACK_HD constexpr differentiable_t<D, Rest...> chain(double value, D first, Rest... rest) {
+  return {value, first, chain(value, rest...)};
+}
+
+/// Where the sequences of a loss come from.
+template <class View, class Fields>
+struct source {
+  View view;
+  Fields fields;
+  targets::document_rule rule;
+  offset_t first_row;  ///< the batch row in the fields of row 0 of the layout
+};
+
+}  // namespace losses
+
+template <class... Derivatives>
+SEQPACK_HD constexpr auto differentiable(double value, Derivatives... derivatives) {
+  return losses::chain(value, derivatives...);
+}
+
+/// One sequence as a loss sees it. A target is a token that something predicts: t from 1 to
+/// length()
+/// - 1. Those with token_mask 0 are never visited, so that what stands in their rows, NaN too,
+/// reaches nothing.
+///
+/// Everything here may be called on the device; all of it is O(1) but sum, mean, min and max, which
+/// visit the targets in their order and add up in double: the result depends on the values alone,
+/// not on padding, sharding or threads.
+template <class View, class Fields, class Metrics>
+class batch_sequence {
+ public:
+  SEQPACK_HD batch_sequence(const losses::source<View, Fields>& from, offset_t row,
+                            double* contributions, double weight)
+      : from_(&from),
+        row_(from.first_row + row),
+        slot_(from.view.slot(row)),
+        length_(slot_ < 0 ? 0 : from.view.length(slot_)),
+        contributions_(contributions),
+        group_weight_(weight) {}
+
+  /// Real tokens.
+  SEQPACK_HD offset_t length() const { return length_; }
+  /// The batch row.
+  SEQPACK_HD offset_t row() const { return row_; }
+  /// sample_mask of the sequence.
+  SEQPACK_HD double sample_weight() const { return targets::sample_weight(from_->fields, row_); }
+  /// token_mask of a target.
+  SEQPACK_HD double weight(offset_t t) const {
+    return targets::token_weight(from_->fields, from_->rule, row_, t);
+  }
+  /// A per-token field at token t.
+  template <field_tag Tag>
+    requires has_token_field<Fields, Tag>
+  SEQPACK_HD double value(Tag tag, offset_t t) const {
+    return targets::token_value<double>(tag, from_->fields, row_, t);
+  }
+  /// A per-sequence field.
+  template <field_tag Tag>
+    requires has_sequence_field<Fields, Tag>
+  SEQPACK_HD double value(Tag tag) const {
+    return targets::sequence_value<double>(tag, from_->fields, row_);
+  }
+
+  /// Sum of the targets' weights.
+  SEQPACK_HD double tokens() const {
+    return sum([](offset_t) { return 1.0; });
+  }
+  /// Sum of weight(t) * f(t).
+  template <class F>
+  SEQPACK_HD double sum(const F& f) const {
+    double total = 0;
+    for (offset_t t = 1; t < length_; ++t) {
+      const double w = weight(t);
+      if (w != 0) total += w * f(t);
+    }
+    return total;
+  }
+  /// sum(f) / max(1, tokens()).
+  template <class F>
+  SEQPACK_HD double mean(const F& f) const {
+    return sum(f) / mean_divisor();
+  }
+  /// What mean divides by; the derivative of a mean does too.
+  SEQPACK_HD double mean_divisor() const {
+    const double n = tokens();
+    return n > 1 ? n : 1;
+  }
+  /// The smallest f(t), +infinity without a target.
+  template <class F>
+  SEQPACK_HD double min(const F& f) const {
+    return extreme(metric_kind::min, f);
+  }
+  /// The largest f(t), -infinity without a target.
+  template <class F>
+  SEQPACK_HD double max(const F& f) const {
+    return extreme(metric_kind::max, f);
+  }
+
+  /// Contributes to a metric of the loss: sums and means are weighted with the sample_mask of the
+  /// (first) sequence, as the loss is.
+  template <metric Metric>
+    requires has_metric<Metrics, Metric>
+  SEQPACK_HD void record(Metric, double value) const {
+    constexpr std::size_t k = metric_math::index_of<Metric>(Metrics{});
+    constexpr bool summed = Metric::kind == metric_kind::sum || Metric::kind == metric_kind::mean;
+    contributions_[k] = metric_math::combine(Metric::kind, contributions_[k],
+                                             summed ? group_weight_ * value : value);
+  }
+
+ protected:
+  SEQPACK_HD const losses::source<View, Fields>& from() const { return *from_; }
+  SEQPACK_HD offset_t slot() const { return slot_; }
+
+ private:
+  template <class F>
+  SEQPACK_HD double extreme(metric_kind kind, const F& f) const {
+    double best = metric_math::neutral(kind);
+    for (offset_t t = 1; t < length_; ++t) {
+      if (weight(t) != 0) best = metric_math::combine(kind, best, f(t));
+    }
+    return best;
+  }
+
+  const losses::source<View, Fields>* from_;
+  offset_t row_;
+  offset_t slot_;
+  offset_t length_;
+  double* contributions_;
+  double group_weight_;
+};
+
+/// A sequence and the log-probabilities of its tokens.
+template <class View, class Fields, class Metrics, class C>
+class log_prob_sequence : public batch_sequence<View, Fields, Metrics> {
+ public:
+  SEQPACK_HD log_prob_sequence(const losses::source<View, Fields>& from, offset_t row,
+                               double* contributions, double weight, const C* log_probs)
+      : batch_sequence<View, Fields, Metrics>(from, row, contributions, weight),
+        log_probs_(log_probs) {}
+
+  /// The log-probability of token t, 1 <= t < length, given those before it.
+  SEQPACK_HD double logp(offset_t t) const {
+    return static_cast<double>(
+        log_probs_[this->from().view.row_of(all_shards, this->slot(), t - 1)]);
+  }
+
+ private:
+  const C* log_probs_;
+};
+
+/// A sequence and its rows of the model's output, of all columns.
+template <class View, class Fields, class Metrics, class C>
+class logits_sequence : public batch_sequence<View, Fields, Metrics> {
+ public:
+  SEQPACK_HD logits_sequence(const losses::source<View, Fields>& from, offset_t row,
+                             double* contributions, double weight, const C* logits,
+                             offset_t columns)
+      : batch_sequence<View, Fields, Metrics>(from, row, contributions, weight),
+        logits_(logits),
+        columns_(columns) {}
+
+  /// The row that predicts token t, 1 <= t <= length: the output at token t - 1. With t = length it
+  /// is the output at the last token.
+  SEQPACK_HD const C* logits(offset_t t) const {
+    return logits_ + this->from().view.row_of(full_row, this->slot(), t - 1) * columns_;
+  }
+  /// V, or D of a value head.
+  SEQPACK_HD offset_t columns() const { return columns_; }
+
+ private:
+  const C* logits_;
+  offset_t columns_;
+};
+
+namespace losses {
+
+/// A sequence of a batch that has every field, for the check of a concept.
+template <class Metrics>
+struct archetype {
+  SEQPACK_HD offset_t length() const { return 0; }
+  SEQPACK_HD offset_t row() const { return 0; }
+  SEQPACK_HD offset_t columns() const { return 0; }
+  SEQPACK_HD double sample_weight() const { return 0; }
+  SEQPACK_HD double weight(offset_t) const { return 0; }
+  SEQPACK_HD double logp(offset_t) const { return 0; }
+  SEQPACK_HD const float* logits(offset_t) const { return nullptr; }
+  template <field_tag Tag>
+  SEQPACK_HD double value(Tag, offset_t) const {
+    return 0;
+  }
+  template <field_tag Tag>
+  SEQPACK_HD double value(Tag) const {
+    return 0;
+  }
+  SEQPACK_HD double tokens() const { return 0; }
+  SEQPACK_HD double mean_divisor() const { return 1; }
+  template <class F>
+  SEQPACK_HD double sum(const F& f) const {
+    return f(offset_t{1});
+  }
+  template <class F>
+  SEQPACK_HD double mean(const F& f) const {
+    return sum(f);
+  }
+  template <class F>
+  SEQPACK_HD double min(const F& f) const {
+    return sum(f);
+  }
+  template <class F>
+  SEQPACK_HD double max(const F& f) const {
+    return sum(f);
+  }
+  template <metric Metric>
+    requires has_metric<Metrics, Metric>
+  SEQPACK_HD void record(Metric, double) const {}
+};
+
+template <class L>
+inline constexpr std::size_t sequences_of = 1;
+template <class L>
+  requires requires { L::sequences; }
+inline constexpr std::size_t sequences_of<L> = L::sequences;
+
+/// Calls a loss with as many sequences as it takes together; make(k) gives the k-th.
+template <class L, class Make, std::size_t... K>
+SEQPACK_HD constexpr auto call(const L& loss, const Make& make, std::index_sequence<K...>) {
+  return loss(make(K)...);
+}
+
+template <class L, class Sequence, std::size_t... K>
+auto result(std::index_sequence<K...>)
+    -> decltype(std::declval<const L&>()((static_cast<void>(K),
+                                          std::declval<const Sequence&>())...));
+
+template <class T>
+inline constexpr std::size_t derivatives = 0;
+template <class... D>
+inline constexpr std::size_t derivatives<differentiable_t<D...>> = sizeof...(D);
+
+template <class L>
+struct fields_of {
+  using type = field_tags<>;
+};
+template <class L>
+  requires requires { typename L::fields; }
+struct fields_of<L> {
+  using type = typename L::fields;
+};
+
+}  // namespace losses
+
+/// A loss: a small value type whose call operator takes one sequence, or `L::sequences` of them
+/// that follow each other in the batch (a pair of a chosen and a rejected one), and returns
+/// `differentiable(value, derivative...)` with a derivative for each. The library adds up the
+/// values of all groups, each times the sample_mask of its first sequence, and divides by the
+/// global count of the loss's level. It knows nothing of packing, padding, sharding or ranks.
+///
+/// - `L::input`: loss_input
+/// - `L::level`: loss_level
+/// - `L::metrics`: a metric_list; the call operator contributes with `record`
+/// - `L::sequences`, if it is not 1
+/// - `L::fields`, if it asks for fields: field_tags of those that a batch must have
+///
+/// A loss for CUDA is callable on the device: SEQPACK_HD.
+///
+///     struct nll {
+///       static constexpr auto input = loss_input::next_token_logprobs;
+///       static constexpr auto level = loss_level::token;
+///       using metrics = no_metrics;
+///       SEQPACK_HD auto operator()(const auto& sequence) const {
+///         return differentiable(-sequence.sum([&](offset_t t) { return sequence.logp(t); }),
+///                               [](offset_t) { return -1.0; });
+///       }
+///     };
+template <class L>
+concept loss_function = std::is_trivially_copyable_v<L> && requires {
+  requires std::same_as<std::remove_cv_t<decltype(L::input)>, loss_input>;
+  requires std::same_as<std::remove_cv_t<decltype(L::level)>, loss_level>;
+  { L::metrics::size } -> std::convertible_to<std::size_t>;
+  requires losses::derivatives<decltype(losses::result<L, losses::archetype<typename L::metrics>>(
+               std::make_index_sequence<losses::sequences_of<L>>{}))> == losses::sequences_of<L>;
+};
+
+/// How many sequences a loss takes together.
+template <loss_function L>
+inline constexpr auto sequences_per_group = static_cast<offset_t>(losses::sequences_of<L>);
+
+}  // namespace seqpack
