@@ -68,6 +68,10 @@ constexpr std::uint64_t stride_bits(offset_t stride) noexcept {
   return static_cast<std::uint64_t>(stride) * sizeof(T);
 }
 
+/// Whether elements of type From can be looked at as To: the same, or made read-only.
+template <class From, class To>
+concept reads_as = std::same_as<From, To> || std::same_as<const From, To>;
+
 /// The elements of a trailing payload [d0, d1, ...], which must be contiguous.
 template <mdspan_like M>
 constexpr offset_t payload_of(const M& m, std::size_t first) {
@@ -117,7 +121,7 @@ struct row_view {
   }
   /// One element per token, from any contiguous range.
   template <std::ranges::contiguous_range R>
-    requires std::same_as<std::remove_reference_t<std::ranges::range_reference_t<R>>, T> &&
+    requires view_checks::reads_as<std::remove_reference_t<std::ranges::range_reference_t<R>>, T> &&
              (std::ranges::borrowed_range<R> || std::is_lvalue_reference_v<R>) &&
              (!mdspan_like<std::remove_cvref_t<R>>)
   constexpr row_view(R&& range)

@@ -64,7 +64,7 @@ class workspace {
 };
 
 /// Copies `count` elements to the host once everything that was put into the executor before it is
-/// over. Waits for that; on a stream it is the only call of the library core that does.
+/// over, and waits for that.
 template <executor E, element T>
 void read_back(const E& where, T* to, const T* from, offset_t count) {
   executor_memory<std::remove_cvref_t<E>>::read(where, to, from, count * offset_t{sizeof(T)});

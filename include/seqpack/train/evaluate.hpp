@@ -162,9 +162,9 @@ struct log_prob_operation {
     const auto sequence = [&](std::size_t k) {
       return sequence_type(from, g * group + static_cast<offset_t>(k), row + 1, weight, log_probs);
     };
-    const auto term = call(loss, sequence, std::make_index_sequence<sequences_of<L>>{});
+    const auto term = call(loss, sequence, std::make_index_sequence<group_size<L>>{});
     row[0] = weight * term.value;
-    if (derivatives != nullptr) write(g * group, weight * factor, term);
+    if (derivatives != nullptr && factor != 0) write(g * group, weight * factor, term);
   }
 
  private:
@@ -268,9 +268,9 @@ struct logits_operation {
       return sequence_type(from, static_cast<offset_t>(k), results + 1, weight, logits.data,
                            logits.payload);
     };
-    const auto term = call(loss, sequence, std::make_index_sequence<sequences_of<L>>{});
+    const auto term = call(loss, sequence, std::make_index_sequence<group_size<L>>{});
     results[0] = weight * term.value;
-    if (gradient.data != nullptr) write(0, weight * factor, term);
+    if (gradient.data != nullptr && factor != 0) write(0, weight * factor, term);
   }
 
  private:
@@ -452,6 +452,23 @@ void require_batch(const View& view, const Fields& fields) {
   }
 }
 
+/// Targets that are not in the vocabulary, where they can be read.
+template <executor E, loss_function L, class View, class Fields>
+void require_targets(const View& view, const Fields& fields, const targets::document_rule& rule,
+                     const column_range& columns) {
+  if constexpr (host_executor<E> && L::input == loss_input::next_token_logprobs) {
+    const targets::counted_label<Fields> label{fields, rule, sequences_per_group<L>, 0};
+    for (offset_t s = 0; s < view.sequences; ++s) {
+      for (offset_t t = 1; t < view.length(s); ++t) {
+        const std::int64_t id = label(view, {s, t - 1, view.length(s)});
+        if (id == ignored_label || (id >= 0 && id < columns.total)) continue;
+        reject("input_ids[" + std::to_string(s) + "][" + std::to_string(t) + "]", id,
+               "a target must be from 0 to " + std::to_string(columns.total - 1));
+      }
+    }
+  }
+}
+
 /// Evaluates a loss whose batch has been checked.
 /// \param layout on the host
 /// \param view the same layout where the executor works
@@ -567,6 +584,7 @@ loss_result<E, typename L::metrics> evaluate_loss(
   const auto fields = batch.fields();
   losses::require_batch<E, L>(layout.view(), fields);
   losses::require_logits(view, cp, logits, columns, gradient, options);
+  losses::require_targets<E, L>(layout.view(), fields, {}, columns);
   return losses::run(where, cp, tp, layout, view, fields, {}, loss, logits, columns, gradient,
                      options);
 }

@@ -331,6 +331,7 @@ class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
   void add_mask(const E& where, const document_options& documents, const View& view, shard mine,
                 const Fields& fields) {
     const auto& ids = tokens_of(input_ids, fields);
+    static_assert(requires { ids.width(); }, "a batch that is not packed is a batch_view");
     const offset_t width = ids.width();
     const bool apart = documents.reset_attention_mask;
     if (apart || documents.reset_position_ids) {
@@ -416,23 +417,6 @@ std::exception_ptr columns_refused(const Setup& setup, const column_range& colum
     return std::current_exception();
   }
   return nullptr;
-}
-
-/// Targets that are not in the vocabulary, where they can be read.
-template <executor E, loss_function L, class View, class Fields>
-void require_targets(const View& view, const Fields& fields, const targets::document_rule& rule,
-                     const column_range& columns) {
-  if constexpr (host_executor<E> && L::input == loss_input::next_token_logprobs) {
-    const targets::counted_label<Fields> label{fields, rule, sequences_per_group<L>, 0};
-    for (offset_t s = 0; s < view.sequences; ++s) {
-      for (offset_t t = 1; t < view.length(s); ++t) {
-        const std::int64_t id = label(view, {s, t - 1, view.length(s)});
-        if (id == ignored_label || (id >= 0 && id < columns.total)) continue;
-        reject("input_ids[" + std::to_string(s) + "][" + std::to_string(t) + "]", id,
-               "a target must be from 0 to " + std::to_string(columns.total - 1));
-      }
-    }
-  }
 }
 
 }  // namespace forwarding
@@ -528,9 +512,8 @@ auto forward_step(const E& where, Timer& timer, Batches& batches, Model& model, 
     using T = typename decltype(output.rows)::element_type;
     losses::require_logits(inputs.layout()->view(), setup.cp(), output.rows, output.columns,
                            matrix_view<T>{}, {});
-    forwarding::require_targets<E, Loss>(inputs.layout()->view(), data->fields(),
-                                         targets::rule_of(setup.packing().documents()),
-                                         output.columns);
+    losses::require_targets<E, Loss>(inputs.layout()->view(), data->fields(),
+                                     targets::rule_of(setup.packing().documents()), output.columns);
   });
   constexpr bool scalable = Model::output == output_kind::logits;
   if (scalable && options.scale_in_place) scale_logits(where, output.rows, options.temperature);

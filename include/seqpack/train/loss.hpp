@@ -280,10 +280,10 @@ struct archetype {
 };
 
 template <class L>
-inline constexpr std::size_t sequences_of = 1;
+inline constexpr std::size_t group_size = 1;
 template <class L>
   requires requires { L::sequences; }
-inline constexpr std::size_t sequences_of<L> = L::sequences;
+inline constexpr std::size_t group_size<L> = L::sequences;
 
 /// Calls a loss with as many sequences as it takes together; make(k) gives the k-th.
 template <class L, class Make, std::size_t... K>
@@ -342,11 +342,11 @@ concept loss_function = std::is_trivially_copyable_v<L> && requires {
   requires std::same_as<std::remove_cv_t<decltype(L::level)>, loss_level>;
   { L::metrics::size } -> std::convertible_to<std::size_t>;
   requires losses::derivatives<decltype(losses::result<L, losses::archetype<typename L::metrics>>(
-               std::make_index_sequence<losses::sequences_of<L>>{}))> == losses::sequences_of<L>;
+               std::make_index_sequence<losses::group_size<L>>{}))> == losses::group_size<L>;
 };
 
 /// How many sequences a loss takes together.
 template <loss_function L>
-inline constexpr auto sequences_per_group = static_cast<offset_t>(losses::sequences_of<L>);
+inline constexpr auto sequences_per_group = static_cast<offset_t>(losses::group_size<L>);
 
 }  // namespace seqpack

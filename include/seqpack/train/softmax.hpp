@@ -284,8 +284,8 @@ SEQPACK_HD C gradient_of(T x, C scale, C log_sum_exp, C factor) {
 }
 
 /// The gradients of a row, on the host: out[v] = gradient_of(x[v], ...). `out` may be x itself.
-template <class T, class C>
-void gradient_row(const T* x, T* out, offset_t n, C scale, C log_sum_exp, C factor) {
+template <class T, class G, class C>
+void gradient_row(const T* x, G* out, offset_t n, C scale, C log_sum_exp, C factor) {
   row_block<C> y;
   for (offset_t first = 0; first < n; first += block) {
     const offset_t end = y.load(x + first, n - first, scale);
@@ -295,7 +295,7 @@ void gradient_row(const T* x, T* out, offset_t n, C scale, C log_sum_exp, C fact
       }
     }
     const offset_t count = min_of(n - first, block);
-    for (offset_t k = 0; k < count; ++k) out[first + k] = static_cast<T>(y.at[k]);
+    for (offset_t k = 0; k < count; ++k) out[first + k] = static_cast<G>(y.at[k]);
   }
 }
 
