@@ -511,6 +511,13 @@ loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
   return {where, totals, options.cp_normalize ? factor / ranks : factor, options.counts};
 }
 
+/// What is sent must come behind what was computed.
+template <class E, class CP, class TP>
+void require_streams(const E& where, const CP& cp, const TP& tp) {
+  context_gathering::require_same_stream(where, cp);
+  context_gathering::require_same_stream(where, tp);
+}
+
 /// What run() is given beside the batch.
 template <class View, class CP, class T, class G>
 void require_logits(const View& view, const CP& cp, const matrix_view<T>& logits,
@@ -582,6 +589,7 @@ loss_result<E, typename L::metrics> evaluate_loss(
   const auto placed = resident(where, layout);
   const auto view = placed.view();
   const auto fields = batch.fields();
+  losses::require_streams(where, cp, tp);
   losses::require_batch<E, L>(layout.view(), fields);
   losses::require_logits(view, cp, logits, columns, gradient, options);
   losses::require_targets<E, L>(layout.view(), fields, {}, columns);

@@ -385,8 +385,10 @@ void require_model_fields(const View& view, const Fields& fields, field_tags<Tag
 }
 
 /// Everything about a batch that can be refused, and its layout on the host.
-template <executor E, loss_function L, class Model, class Setup, batch B>
-auto checked_layout(const Setup& setup, const B& batch, const forward_options& options) {
+template <loss_function L, class Model, executor E, class Setup, batch B>
+auto checked_layout(const E& where, const Setup& setup, const B& batch,
+                    const forward_options& options) {
+  losses::require_streams(where, setup.cp(), setup.tp());
   require_counts({options.global_valid_toks, options.global_valid_seqs});
   logits_checks::reciprocal(options.temperature);
   const auto fields = batch.fields();
@@ -485,7 +487,7 @@ auto forward_step(const E& where, Timer& timer, Batches& batches, Model& model, 
     auto layout = forwarding::checked(setup, options, "forward_step", [&] {
       data.emplace(*batches);
       ++batches;
-      return forwarding::checked_layout<E, Loss, Model>(setup, *data, options);
+      return forwarding::checked_layout<Loss, Model>(where, setup, *data, options);
     });
     using layout_type = decltype(layout);
     using placed_type = decltype(resident(where, layout));

@@ -312,6 +312,7 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
                 "log-probabilities are float, and double where the logits are");
   namespace impl = label_log_probing;
   const auto check = [&] {
+    context_gathering::require_same_stream(where, tp);
     impl::require_shape(logits, columns, labels);
     impl::require_rows("log_probs", out.log_probs, logits.rows);
     impl::require_rows("max", out.max, logits.rows);
