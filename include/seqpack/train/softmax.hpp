@@ -283,7 +283,8 @@ SEQPACK_HD C gradient_of(T x, C scale, C log_sum_exp, C factor) {
   return gradient_at(scaled(x, scale), log_sum_exp, factor);
 }
 
-/// The gradients of a row, on the host: out[v] = gradient_of(x[v], ...). `out` may be x itself.
+/// The gradients of a row, on the host: out[v] = gradient_of(x[v], ...). `out` may be x itself,
+/// where it is of the same type.
 template <class T, class G, class C>
 void gradient_row(const T* x, G* out, offset_t n, C scale, C log_sum_exp, C factor) {
   row_block<C> y;
