@@ -40,10 +40,12 @@ enum class loss_level {
 template <class... Derivatives>
 struct differentiable_t;
 
+/// No sequence, no derivative.
 template <>
 struct differentiable_t<> {
   static constexpr std::size_t sequences = 0;
 };
+/// The derivative of one sequence, and the rest of them.
 template <class D, class... Rest>
 struct differentiable_t<D, Rest...> {
   static constexpr std::size_t sequences = 1 + sizeof...(Rest);
