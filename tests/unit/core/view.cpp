@@ -120,6 +120,15 @@ BOOST_AUTO_TEST_CASE(row_view_of_ranges) {
   BOOST_TEST(row_view(nothing).rows == 0);
 }
 
+BOOST_AUTO_TEST_CASE(row_view_that_only_reads) {
+  std::vector<int> writable{1, 2, 3};
+  const row_view<const int> rows = writable;
+  BOOST_TEST(rows.data == writable.data());
+  BOOST_TEST(rows.rows == 3);
+  static_assert(!std::convertible_to<const std::vector<int>&, row_view<int>>);
+  static_assert(!std::convertible_to<std::vector<int>, row_view<const int>>);
+}
+
 BOOST_AUTO_TEST_CASE(row_view_with_a_payload) {
   std::vector<double> values(12);
   const row_view row(values.data(), 4, 3);

@@ -203,3 +203,27 @@ BOOST_AUTO_TEST_CASE(nothing_is_visited_in_an_empty_range) {
   for_each_run(empty.view(), all_shards, 0, 0, visit);
   BOOST_TEST(!visited);
 }
+
+// Sequences without their last tokens: the same rows, of which more count as padding.
+BOOST_AUTO_TEST_CASE(without_the_last_tokens) {
+  const auto whole = make_layout(std::vector<int>{5, 1, 0, 2}, padding{each_multiple_of<4>{}},
+                                 context_parallel<2>{});
+  const auto view = whole.view().without_last(1);
+  BOOST_TEST(view.total_tokens() == whole.total_tokens());
+  BOOST_TEST(view.max_length() == 4);
+  BOOST_TEST(view.max_seqlen() == whole.max_seqlen());
+  const std::array<offset_t, 4> lengths{4, 0, 0, 1};
+  for (std::size_t s = 0; s < lengths.size(); ++s) {
+    BOOST_TEST(view.length(static_cast<offset_t>(s)) == lengths[s]);
+  }
+  for (offset_t row = 0; row < view.total; ++row) {
+    const token_ref before = whole.view().token_at(full_row, row);
+    const token_ref after = view.token_at(full_row, row);
+    BOOST_TEST(after.sequence == before.sequence);
+    BOOST_TEST(after.index == before.index);
+    BOOST_TEST(after.real() == (before.index + 1 < before.length));
+  }
+  BOOST_TEST(view.without_last(2).length(0) == 2);
+  BOOST_TEST(view.without_last(0).length(0) == 4);
+  BOOST_TEST(whole.view().without_last(9).max_length() == 0);
+}
