@@ -63,6 +63,7 @@ void spread(C& group, std::string_view operation, step_record& mine) {
   }
   if (!mine.has_layout) return;
   std::vector<layout_fingerprint> layouts;
+  layouts.reserve(all.size());
   for (const step_record& r : all) layouts.push_back(r.layout);
   try {
     require_same(group.members(), layouts, describe_layouts);

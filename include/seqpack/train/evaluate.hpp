@@ -499,11 +499,10 @@ loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
   const offset_t groups = divide(view.batch, sequences_per_group<L>);
   const workspace<double> results(where, groups * row_size<L>);
   const matrix_view<const plain> rows(logits.data, logits.rows, logits.columns, logits.stride);
-  if constexpr (L::input == loss_input::logits) {
+  constexpr bool of_logits = L::input == loss_input::logits;
+  if (of_logits || options.pass == loss_pass::per_sequence) {
     evaluation.per_sequence(layout, rows, gradient, results.data());
-  } else if (options.pass == loss_pass::per_sequence) {
-    evaluation.per_sequence(layout, rows, gradient, results.data());
-  } else {
+  } else if constexpr (!of_logits) {
     evaluation.fused(view, 0, rows, gradient, results.data());
   }
   workspace<double> totals(where, row_size<L>);
