@@ -469,6 +469,16 @@ void require_targets(const View& view, const Fields& fields, const targets::docu
   }
 }
 
+/// The device of the groups, where they have one, as the current one for as long as it is kept.
+template <class CP, class TP>
+struct current_device {
+  decltype(context_gathering::make_current(std::declval<const CP&>())) of_cp;
+  decltype(context_gathering::make_current(std::declval<const TP&>())) of_tp;
+
+  current_device(const CP& cp, const TP& tp)
+      : of_cp(context_gathering::make_current(cp)), of_tp(context_gathering::make_current(tp)) {}
+};
+
 /// Evaluates a loss whose batch has been checked.
 /// \param layout on the host
 /// \param view the same layout where the executor works
@@ -495,7 +505,7 @@ loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
       options.cp_normalize ? factor : factor * ranks,
       options.temperature,
       options.replicated_columns};
-  [[maybe_unused]] const auto here = context_gathering::make_current(cp);
+  [[maybe_unused]] const current_device here(cp, tp);
   const offset_t groups = divide(view.batch, sequences_per_group<L>);
   const workspace<double> results(where, groups * row_size<L>);
   const matrix_view<const plain> rows(logits.data, logits.rows, logits.columns, logits.stride);

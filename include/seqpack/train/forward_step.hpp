@@ -483,7 +483,7 @@ auto forward_step(const E& where, Timer& timer, Batches& batches, Model& model, 
   std::optional<batch_type> data;
   const auto prepare = [&] {
     const timed_phase phase(timer, step_phase::batch_data);
-    [[maybe_unused]] const auto here = context_gathering::make_current(setup.cp());
+    [[maybe_unused]] const losses::current_device here(setup.cp(), setup.tp());
     auto layout = forwarding::checked(setup, options, "forward_step", [&] {
       data.emplace(*batches);
       ++batches;
@@ -518,7 +518,10 @@ auto forward_step(const E& where, Timer& timer, Batches& batches, Model& model, 
                                      targets::rule_of(setup.packing().documents()), output.columns);
   });
   constexpr bool scalable = Model::output == output_kind::logits;
-  if (scalable && options.scale_in_place) scale_logits(where, output.rows, options.temperature);
+  if (scalable && options.scale_in_place) {
+    [[maybe_unused]] const losses::current_device here(setup.cp(), setup.tp());
+    scale_logits(where, output.rows, options.temperature);
+  }
 
   using layout_type = std::remove_cvref_t<decltype(*inputs.layout())>;
   using setup_type = forward_setup<Packing, Lengths, CP, TP>;
