@@ -45,12 +45,18 @@ void step(Model model, const Loss& loss, const Packing& packing) {
 struct of_values : nll {
   static constexpr auto input = loss_input::logits;
   auto operator()(const auto& s) const {
-    return differentiable(s.tokens(), [](offset_t, auto* out) { out[0] = 0; });
+    return differentiable(s.tokens(), [](offset_t, double* out) { out[0] = 0; });
   }
 };
 
 void run() {
+  std::vector<float> values(4);
+  const batch_view table(values.data(), 1, 4);
+  [[maybe_unused]] const token_field_t<token_mask_t, batch_view<float>> masks =
+      token_field(token_mask, table);
+
 #if SEQPACK_FAIL == 0
+  field_list(masks, sequence_field(sample_mask, values));
   step<text>(by_parameters{}, nll{}, packed{});
   step<ragged_text>(by_parameters{}, nll{}, packed{});
   step<text>(by_mask{}, nll{}, not_packed{});
@@ -102,5 +108,25 @@ void run() {
 #if SEQPACK_FAIL == 8
   step<text>(by_parameters{}, nll{},
              packed(padding{each_multiple_of<12>{}}, context_parallel<4>{}));
+#endif
+
+// expect 9: two fields of a batch have the same name
+#if SEQPACK_FAIL == 9
+  field_list(masks, masks, sequence_field(advantages, values));
+#endif
+
+// expect 10: token_mask has a value for each token, sample_mask for each sequence
+#if SEQPACK_FAIL == 10
+  field_list(masks, token_field(sample_mask, table));
+#endif
+
+// expect 11: token_mask has a value for each token, sample_mask for each sequence
+#if SEQPACK_FAIL == 11
+  field_list(sequence_field(token_mask, values));
+#endif
+
+// expect 12: no matching function
+#if SEQPACK_FAIL == 12
+  field_list(sequence_field(sample_mask, std::vector<float>{1, 2}));
 #endif
 }

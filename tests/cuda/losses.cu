@@ -47,7 +47,7 @@ struct mean_logit {
     return differentiable(s.sum([&](offset_t t) {
       return s.logits(t)[static_cast<offset_t>(s.value(input_ids, t))];
     }),
-                          [s](offset_t t, auto* out) {
+                          [s](offset_t t, double* out) {
                             for (offset_t v = 0; v < s.columns(); ++v) {
                               out[v] = t < s.length() &&
                                                v == static_cast<offset_t>(s.value(input_ids, t))

@@ -47,9 +47,23 @@ struct frame {
       return {{logits.data(), input.ids.rows - missing_rows, range.size()}, range};
     }
   };
+  struct failing_model : sharded_model {
+    bool fails = false;
+    template <class Input>
+    model_output<double> operator()(const Input& input) {
+      if (fails) throw std::length_error("no memory left");
+      return sharded_model::operator()(input);
+    }
+  };
   column_range my_columns() const {
     if (tp_size == 1) return column_range(8);
     return me % 2 == 0 ? column_range(0, 3, 8) : column_range(3, 8, 8);
+  }
+
+  auto setup(offset_t each = 16) {
+    return forward_setup(
+        packed(padding{each_multiple_of<>{each * cp.size()}}, context_parallel{cp.size()}),
+        &masked_text::lengths, cp, tp);
   }
 
   auto step(sharded_model& model, const masked_text& text,
@@ -58,10 +72,7 @@ struct frame {
     const std::vector<masked_text> batches{text};
     auto next = batches.begin();
     no_timer timer;
-    const forward_setup setup(
-        packed(padding{each_multiple_of<>{each * cp.size()}}, context_parallel{cp.size()}),
-        &masked_text::lengths, cp, tp);
-    return forward_step(host, timer, next, model, nll{}, setup, options);
+    return forward_step(host, timer, next, model, nll{}, setup(each), options);
   }
 
   void works() {
@@ -183,11 +194,45 @@ BOOST_FIXTURE_TEST_CASE(an_iterator_that_fails, frame) {
   sharded_model model;
   model.range = my_columns();
   no_timer timer;
-  const forward_setup setup(
-      packed(padding{each_multiple_of<>{16 * cp.size()}}, context_parallel{cp.size()}),
-      &masked_text::lengths, cp, tp);
-  all_refuse([&] { forward_step(host, timer, next, model, nll{}, setup, {}); },
+  all_refuse([&] { forward_step(host, timer, next, model, nll{}, setup(), {}); },
              "forward_step" + last_rank() + " is refused: the file has ended", "iterator");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_model_that_fails, frame) {
+  if (all.size() == 1) return works();
+  failing_model model;
+  model.range = my_columns();
+  model.fails = last;
+  try {
+    const std::vector<masked_text> batches{example()};
+    auto next = batches.begin();
+    no_timer timer;
+    forward_step(host, timer, next, model, nll{}, setup(), {});
+    found.check(false, "nothing was thrown");
+  } catch (const collective_mismatch& e) {
+    const std::string text = e.what();
+    found.check(text == "output of forward_step" + last_rank() + " is refused: no memory left",
+                text);
+    bool nested = false;
+    try {
+      std::rethrow_if_nested(e);
+    } catch (const std::length_error&) {
+      nested = true;
+    }
+    found.equal(nested, last, "the rank that has thrown knows what");
+  }
+  works();
+}
+
+BOOST_FIXTURE_TEST_CASE(options_that_differ, frame) {
+  if (all.size() < 3) return found.check(true, "with two ranks there is no majority");
+  sharded_model model;
+  model.range = my_columns();
+  forward_options options{.global_valid_toks = 3};
+  if (last) options.pass = loss_pass::per_sequence;
+  found.throws<collective_mismatch>([&] { step(model, example(), options); }, "hash of the options",
+                                    "options", true);
+  works();
 }
 
 BOOST_FIXTURE_TEST_CASE(a_gradient_that_does_not_fit, frame) {

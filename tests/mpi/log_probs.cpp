@@ -170,3 +170,35 @@ BOOST_FIXTURE_TEST_CASE(a_mistake_on_one_rank_is_an_error_on_all, frame) {
       "a label outside of the vocabulary");
   check<double>("even", 1e-13);
 }
+
+// In the batch, over a grid: what is wrong on one rank of one group is told to all of the other.
+BOOST_FIXTURE_TEST_CASE(mistakes_in_the_batch_reach_the_whole_grid, frame) {
+  if (size % 2 != 0) return found.check(true, "needs an even number of ranks");
+  mpi_communicator column = tp.split(me / 2, me);
+  mpi_communicator row = tp.split(me % 2, me);
+  const std::vector<int> ids(12, 1);
+  const offset_t each = 8 * row.size();
+  const auto layout = make_layout(std::vector{3, 2}, padding{each_multiple_of<>{each}},
+                                  context_parallel{row.size()});
+  const column_range columns = me % 2 == 0 ? column_range(0, 1, 4) : column_range(1, 4, 4);
+  std::vector<double> logits(static_cast<std::size_t>(layout.shard_tokens() * columns.size()), 1);
+  std::vector<double> out(6, 7);
+  const auto call = [&](offset_t width, double temperature) {
+    return next_token_logprobs(
+        host, layout, row, column, batch_view<const int>(ids.data(), 2, width),
+        matrix_view<double>(logits.data(), layout.shard_tokens(), columns.size()), columns,
+        batch_view<double>(out.data(), 2, 3),
+        {.temperature = temperature, .check_all_ranks = true});
+  };
+  const bool last = me == size - 1;
+  found.throws<collective_mismatch>([&] { call(last ? 2 : 6, 1); }, "ids width on rank", "ids",
+                                    true);
+  found.throws<collective_mismatch>([&] { call(6, last ? -1 : 1); }, "temperature on rank",
+                                    "temperature", true);
+  found.equal(out, std::vector<double>(6, 7), "nothing was written");
+  call(6, 1);
+  const double log_prob = -std::log(4.0);
+  found.check(
+      std::abs(out[0] - log_prob) < 1e-14 && std::abs(out[3] - log_prob) < 1e-14 && out[2] == 0,
+      "the group is usable");
+}

@@ -103,6 +103,7 @@ constexpr std::uint64_t layout_hash(const L& layout) {
   hash.add(view.total);
   hash.add(view.cp.size());
   hash.add(view.cp.divisor());
+  if (view.dropped != 0) hash.add(view.dropped);
   layout_hashing::add_padding(hash, view.padding);
   if (view.cu == nullptr || view.cu_padded == nullptr) {
     checks::require_layout(view);

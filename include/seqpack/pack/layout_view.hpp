@@ -76,7 +76,9 @@ struct layout_view {
   /// The same rows, in which every sequence ends `count` tokens earlier (an empty one stays empty):
   /// for what the last tokens of a sequence do not have, such as next-token log-probabilities. The
   /// spans of the bounds stay those of the whole sequences.
-  constexpr layout_view without_last(offset_t count) const noexcept {
+  /// \throws invalid_input for a negative count.
+  constexpr layout_view without_last(offset_t count) const {
+    if (count < 0) reject("count", count, "it must be at least 0");
     layout_view shorter = *this;
     shorter.dropped += count;
     shorter.longest = max_of(longest - count, 0);

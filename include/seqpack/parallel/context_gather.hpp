@@ -262,6 +262,16 @@ auto make_current([[maybe_unused]] const C& group) {
   }
 }
 
+/// The device of two groups, where they have one, as the current one for as long as it is kept.
+template <communicator A, communicator B>
+struct current_device {
+  decltype(make_current(std::declval<const A&>())) of_first;
+  decltype(make_current(std::declval<const B&>())) of_second;
+
+  current_device(const A& first, const B& second)
+      : of_first(make_current(first)), of_second(make_current(second)) {}
+};
+
 /// The field as it is with other rows on the side of the shards.
 template <class From, class To, class Fill>
 field_t<From, To, Fill> make_field(const From& from, const To& to, const Fill& fill) {

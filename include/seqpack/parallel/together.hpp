@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <string>
@@ -28,48 +29,79 @@ namespace agreeing {
 /// or the layout that it has come to.
 struct step_record {
   bool refused = false;
+  bool has_rank = false;  ///< the entry names the rank
   bool has_layout = false;
   offset_t rank = 0;  ///< of the refusal, in the group that told of it first
   short_text<64> entry;
   short_text<24> value;
-  short_text<72> requirement;
+  short_text<64> requirement;
+  std::uint64_t mark = 0;
   layout_fingerprint layout;
 
   void refuse(std::string_view what, std::string_view is, std::string_view must) {
     refused = true;
     entry = short_text<64>(what);
     value = short_text<24>(is);
-    requirement = short_text<72>(must);
+    requirement = short_text<64>(must);
+  }
+  void refuse(const collective_mismatch& e) {
+    refuse(e.entry(), e.value(), e.requirement());
+    has_rank = true;
+    rank = e.rank().value;
+  }
+  /// The name stays, whatever has to be cut.
+  void name_rank(const group_members& members, group_rank r) {
+    const std::string name = " on " + exchanging::rank_name(members, r);
+    entry = short_text<64>(entry.to_string().substr(0, 63 - name.size()) + name);
+    has_rank = true;
+    rank = r.value;
   }
 };
 
 /// What a group makes of the records of its ranks: the first refusal, with the name of its rank;
-/// where there is none, that of the layouts.
+/// where there is none, that of marks or layouts that differ.
 template <communicator C>
 void spread(C& group, std::string_view operation, step_record& mine) {
   if (group.size() == 1) return;
-  const auto all = exchanging::exchange_records(group, operation, mine);
-  const auto refused = std::find_if(all.begin(), all.end(), [](auto& r) { return r.refused; });
-  if (refused != all.end()) {
-    step_record first = *refused;
-    std::string entry = first.entry.to_string();
-    if (entry.find(" on rank ") == std::string::npos) {
-      first.rank = refused - all.begin();
-      entry += " on " + exchanging::rank_name(group.members(), {first.rank});
-      first.refuse(entry, first.value.to_string(), first.requirement.to_string());
-    }
-    mine = first;
+  std::vector<step_record> all;
+  try {
+    all = exchanging::exchange_records(group, operation, mine);
+  } catch (const collective_mismatch& e) {  // some ranks call something else
+    if (!mine.refused) mine.refuse(e);
     return;
   }
-  if (!mine.has_layout) return;
+  const auto refused = std::find_if(all.begin(), all.end(), [](auto& r) { return r.refused; });
+  if (refused != all.end()) {
+    mine = *refused;
+    if (!mine.has_rank) mine.name_rank(group.members(), {refused - all.begin()});
+    return;
+  }
+  std::vector<std::uint64_t> marks;
   std::vector<layout_fingerprint> layouts;
+  marks.reserve(all.size());
   layouts.reserve(all.size());
-  for (const step_record& r : all) layouts.push_back(r.layout);
+  for (const step_record& r : all) {
+    marks.push_back(r.mark);
+    layouts.push_back(r.layout);
+  }
   try {
-    require_same(group.members(), layouts, describe_layouts);
+    require_same_number(group.members(), marks, "hash of the options");
+    if (mine.has_layout) require_same(group.members(), layouts, describe_layouts);
   } catch (const collective_mismatch& e) {
-    mine.refuse(e.entry(), e.value(), e.requirement());
-    mine.rank = e.rank().value;
+    mine.refuse(e);
+  }
+}
+
+/// Throws what all ranks throw; where this rank has thrown something of its own, that is nested in
+/// it (std::rethrow_if_nested).
+[[noreturn]] inline void throw_together(const step_record& record, const std::exception_ptr& own) {
+  const collective_mismatch verdict({record.rank}, record.entry.to_string(),
+                                    record.value.to_string(), record.requirement.to_string());
+  if (own == nullptr) throw verdict;
+  try {
+    std::rethrow_exception(own);
+  } catch (...) {
+    std::throw_with_nested(verdict);
   }
 }
 
@@ -83,23 +115,27 @@ void spread(C& group, std::string_view operation, step_record& mine) {
 /// **Collective** over both groups: one exchange in each that has more than one rank, also where
 /// the call throws, so that no rank waits for one that gave up. The groups are the rows and columns
 /// of a grid; what one rank refuses reaches all of them. Where the call returns a layout on the
-/// host, all ranks must have come to the same one.
+/// host, or something that has one as `host_layout()`, all ranks must have come to the same one.
 ///
 /// \param first, second the groups; with one rank each, the call is simply made
 /// \param operation the same text on all ranks; 31 characters of it count
 /// \param call may not communicate itself
+/// \param mark a number that must be the same on all ranks, such as a hash of options
 /// \returns what the call returns
 /// \throws collective_mismatch on all ranks where the call has thrown on one: it names the first
 /// such rank, and has the entry, value and requirement of its invalid_input; or where the layouts
-/// differ. Without other ranks, what the call throws.
+/// differ. Where the call has thrown on this rank, that is nested in it (std::rethrow_if_nested).
+/// Without other ranks, what the call throws.
 template <communicator A, communicator B, class Call>
-auto together(A& first, B& second, std::string_view operation,
-              const Call& call) -> std::invoke_result_t<const Call&> {
+auto together(A& first, B& second, std::string_view operation, const Call& call,
+              std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
   if (first.size() == 1 && second.size() == 1) return call();
   using call_result = std::invoke_result_t<const Call&>;
   constexpr bool empty = std::is_void_v<call_result>;
   std::optional<std::conditional_t<empty, bool, call_result>> result;
   agreeing::step_record mine;
+  mine.mark = mark;
+  std::exception_ptr own;
   try {
     if constexpr (empty) {
       call();
@@ -108,19 +144,27 @@ auto together(A& first, B& second, std::string_view operation,
       if constexpr (layout<call_result>) {
         mine.has_layout = true;
         mine.layout = fingerprint(*result);
+      } else if constexpr (requires { fingerprint(result->host_layout()); }) {
+        mine.has_layout = true;
+        mine.layout = fingerprint(result->host_layout());
       }
     }
+  } catch (const collective_mismatch& e) {
+    mine.refuse(e);
+    own = std::current_exception();
   } catch (const invalid_input& e) {
     mine.refuse(e.entry(), e.value(), e.requirement());
+    own = std::current_exception();
   } catch (const std::exception& e) {
     mine.refuse(operation, "refused", e.what());
+    own = std::current_exception();
+  } catch (...) {
+    mine.refuse(operation, "refused", "it is no std::exception");
+    own = std::current_exception();
   }
   agreeing::spread(first, operation, mine);
   agreeing::spread(second, operation, mine);
-  if (mine.refused) {
-    throw collective_mismatch({mine.rank}, mine.entry.to_string(), mine.value.to_string(),
-                              mine.requirement.to_string());
-  }
+  if (mine.refused) agreeing::throw_together(mine, own);
   if constexpr (!empty) return std::move(*result);
 }
 

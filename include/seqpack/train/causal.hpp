@@ -24,8 +24,9 @@ namespace seqpack {
 namespace causal_masking {
 
 /// Where the document of each token of a batch begins, [B, S]; one row of work per batch row.
-template <class Ids>
+template <class View, class Ids>
 struct start_operation {
+  View view;
   Ids ids;
   row_view<std::int64_t> starts;  ///< B rows of S
   offset_t end_of_document;
@@ -37,10 +38,12 @@ struct start_operation {
     for (; first < last; ++first) (*this)(first);
   }
   SEQPACK_HD void operator()(offset_t b) const {
+    const offset_t length = view.length(view.slot(b));
     offset_t start = 0;
     for (offset_t s = 0; s < starts.payload; ++s) {
       starts.at(b)[s] = start;
-      if (static_cast<offset_t>(*ids.at(b, s)) == end_of_document) start = s + 1;
+      // What stands in padding ends nothing.
+      if (s < length && static_cast<offset_t>(*ids.at(b, s)) == end_of_document) start = s + 1;
     }
   }
 };
@@ -133,7 +136,7 @@ void causal_mask(const E& where, const L& layout, shard at, const row_view<std::
                  const row_view<bool>& masked) {
   const auto view = layout.view();
   view.require_place(at);
-  const offset_t width = view.longest_padded;
+  const offset_t width = view.batch == 0 ? masked.payload : view.longest_padded;
   const offset_t queries = view.batch == 0 ? 0 : view.shard_tokens() / view.batch;
   const bool apart = starts.data != nullptr;
   checks::require_equal(checks::alone, "mask rows", masked.rows,
@@ -150,22 +153,29 @@ void causal_mask(const E& where, const L& layout, shard at, const row_view<std::
 }
 
 /// Where the document of each token begins: the token behind the last end-of-document token before
-/// it.
+/// it. Padding belongs to the last document.
+/// \param layout of unpacked_layout
 /// \param ids [B, S]
 /// \param starts [B, S] as B rows of S; written
 /// \throws invalid_input for an array of the wrong size.
 ///
 /// No allocation, no synchronisation, one launch. O(B * S), a row at a time.
-template <executor E, element T>
-void document_starts(const E& where, const batch_view<T>& ids, offset_t end_of_document,
-                     const row_view<std::int64_t>& starts) {
+template <executor E, layout L, element T>
+  requires runs_on<E, L>
+void document_starts(const E& where, const L& layout, const batch_view<T>& ids,
+                     offset_t end_of_document, const row_view<std::int64_t>& starts) {
+  const auto view = layout.view();
+  checks::require_equal(checks::alone, "ids rows", ids.batch(), view.batch,
+                        "the batch size of the layout");
   checks::require_equal(checks::alone, "document starts rows", starts.rows, ids.batch(),
                         "the rows of the batch");
   checks::require_equal(checks::alone, "document starts columns", starts.payload, ids.width(),
                         "the width of the batch");
   checks::require_memory(checks::alone, "document starts", starts.data,
                          starts.rows * starts.payload);
-  execute(where, causal_masking::start_operation<batch_view<T>>{ids, starts, end_of_document});
+  using view_type = std::remove_const_t<decltype(view)>;
+  using operation = causal_masking::start_operation<view_type, batch_view<T>>;
+  execute(where, operation{view, ids, starts, end_of_document});
 }
 
 /// An array for per_token: the position of each token in its document.

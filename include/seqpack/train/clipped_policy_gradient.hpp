@@ -170,6 +170,7 @@ class clipped_policy_gradient {
     if constexpr (Kl == kl_estimate::none) {
       return {0, 0};
     } else {
+      if (o_.kl_penalty == 0) return {0, 0};  // not 0 times what may be infinite
       const double plain = s.value(reference_logprobs, t) - s.logp(t);
       const double e = clamp(plain, o_.kl_input_clamp);
       term kl{-e, 1};

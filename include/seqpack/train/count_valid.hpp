@@ -47,14 +47,14 @@ struct valid_tokens {
 ///
 /// \param batch its masks live where the executor works; without one, everything counts
 /// \param lengths finds the lengths in the batch
-/// \param documents where mask_end_of_document is set, as forward_step will have it
+/// \param documents those of the not_packed that forward_step is given, as they leave out targets
 /// \throws invalid_input for lengths or masks that do not fit the batch.
 ///
 /// Waits for the result on a stream. O(B * S); two launches.
 template <executor E, batch B, lengths_projection<B> Lengths>
 global_counts count_valid(const E& where, const B& batch, const Lengths& lengths,
                           const document_options& documents = {}) {
-  const auto layout = make_layout(std::invoke(lengths, batch));
+  const auto layout = make_layout<std::int64_t>(std::invoke(lengths, batch));
   const auto placed = resident(where, layout);
   const auto fields = batch.fields();
   using loss = counting::valid_tokens;

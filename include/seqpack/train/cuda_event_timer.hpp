@@ -7,8 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <utility>
-#include <vector>
+#include <deque>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/cuda_error.hpp"
@@ -25,42 +24,49 @@ class cuda_event_timer {
   explicit cuda_event_timer(cudaStream_t stream) : stream_(stream) {}
   cuda_event_timer(const cuda_event_timer&) = delete;
   cuda_event_timer& operator=(const cuda_event_timer&) = delete;
-  ~cuda_event_timer() {
-    for (auto& phase : open_) destroy(phase);
-  }
+  ~cuda_event_timer() { clear(); }
 
   /// \throws cuda_error
   void start(step_phase phase) {
     span s;
-    check_cuda(cudaEventCreate(&s.begin));
-    open_[index(phase)].push_back(s);
-    check_cuda(cudaEventCreate(&open_[index(phase)].back().end));
-    check_cuda(cudaEventRecord(s.begin, stream_));
+    try {
+      check_cuda(cudaEventCreate(&s.begin));
+      check_cuda(cudaEventCreate(&s.end));
+      check_cuda(cudaEventRecord(s.begin, stream_));
+      running_[index(phase)].push_back(s);
+    } catch (...) {
+      destroy(s);
+      throw;
+    }
   }
-  /// A failure shows when the time is asked for.
+  /// A phase whose end cannot be recorded is not counted.
   void stop(step_phase phase) noexcept {
-    if (!open_[index(phase)].empty()) cudaEventRecord(open_[index(phase)].back().end, stream_);
+    auto& running = running_[index(phase)];
+    if (running.empty()) return;
+    running.back().ended = cudaEventRecord(running.back().end, stream_) == cudaSuccess;
   }
 
-  /// Time in a phase, of all steps so far, in seconds. Waits for the stream to be through them.
+  /// Time in a phase, of all steps so far that have ended, in seconds. Waits for the stream to be
+  /// through them.
   /// \throws cuda_error
   duration total(step_phase phase) {
-    auto& spans = open_[index(phase)];
-    for (const span& s : spans) {
+    auto& spans = running_[index(phase)];
+    while (!spans.empty() && spans.front().ended) {
       float milliseconds = 0;
-      check_cuda(cudaEventSynchronize(s.end));
-      check_cuda(cudaEventElapsedTime(&milliseconds, s.begin, s.end));
+      check_cuda(cudaEventSynchronize(spans.front().end));
+      check_cuda(cudaEventElapsedTime(&milliseconds, spans.front().begin, spans.front().end));
       spent_[index(phase)] += std::chrono::duration<double, std::milli>(milliseconds);
       ++count_[index(phase)];
+      destroy(spans.front());
+      spans.pop_front();
     }
-    destroy(spans);
     return spent_[index(phase)];
   }
   /// How many phases total() has added up.
   offset_t count(step_phase phase) const noexcept { return count_[index(phase)]; }
   /// From the beginning.
   void reset() {
-    for (auto& phase : open_) destroy(phase);
+    clear();
     spent_ = {};
     count_ = {};
   }
@@ -69,18 +75,22 @@ class cuda_event_timer {
   struct span {
     cudaEvent_t begin = nullptr;
     cudaEvent_t end = nullptr;
+    bool ended = false;
   };
   static std::size_t index(step_phase phase) { return static_cast<std::size_t>(phase); }
-  static void destroy(std::vector<span>& spans) noexcept {
-    for (const span& s : spans) {
-      if (s.begin != nullptr) cudaEventDestroy(s.begin);
-      if (s.end != nullptr) cudaEventDestroy(s.end);
+  static void destroy(const span& s) noexcept {
+    if (s.begin != nullptr) cudaEventDestroy(s.begin);
+    if (s.end != nullptr) cudaEventDestroy(s.end);
+  }
+  void clear() noexcept {
+    for (auto& spans : running_) {
+      for (const span& s : spans) destroy(s);
+      spans.clear();
     }
-    spans.clear();
   }
 
   cudaStream_t stream_;
-  std::array<std::vector<span>, step_phases> open_;
+  std::array<std::deque<span>, step_phases> running_;
   std::array<duration, step_phases> spent_{};
   std::array<offset_t, step_phases> count_{};
 };

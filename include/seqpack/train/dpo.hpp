@@ -19,13 +19,13 @@ struct accuracy {
   static constexpr auto kind = metric_kind::mean;
   static constexpr auto over = count_of::pairs;
 };
-/// beta * x of the chosen sequences.
+/// x of the chosen sequences, without beta.
 struct rewards_chosen_mean {
   static constexpr std::string_view name = "rewards_chosen_mean";
   static constexpr auto kind = metric_kind::mean;
   static constexpr auto over = count_of::pairs;
 };
-/// beta * x of the rejected sequences.
+/// x of the rejected sequences, without beta.
 struct rewards_rejected_mean {
   static constexpr std::string_view name = "rewards_rejected_mean";
   static constexpr auto kind = metric_kind::mean;
@@ -91,16 +91,17 @@ class dpo {
     }
 
     chosen.record(accuracy{}, x_chosen > x_rejected ? 1 : 0);
-    chosen.record(rewards_chosen_mean{}, o_.beta * x_chosen);
-    chosen.record(rewards_rejected_mean{}, o_.beta * x_rejected);
+    chosen.record(rewards_chosen_mean{}, x_chosen);
+    chosen.record(rewards_rejected_mean{}, x_rejected);
 
     // d(-log sigmoid(m)) / dm = -sigmoid(-m)
     const double slope = -o_.preference_weight * o_.beta * sigmoid(-margin);
     const double of_chosen = slope / reward_divisor(chosen) - o_.sft_weight * sft_share;
     const double of_rejected = -slope / reward_divisor(rejected);
+    const double preference =
+        o_.preference_weight == 0 ? 0 : o_.preference_weight * softplus(-margin);
     return differentiable(
-        o_.preference_weight * softplus(-margin) + o_.sft_weight * sft,
-        [of_chosen](offset_t) { return of_chosen; },
+        preference + o_.sft_weight * sft, [of_chosen](offset_t) { return of_chosen; },
         [of_rejected](offset_t) { return of_rejected; });
   }
 

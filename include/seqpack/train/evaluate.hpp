@@ -43,7 +43,7 @@ enum class loss_pass {
 
 /// What a loss is evaluated with.
 struct loss_options {
-  global_counts counts;  ///< of the global batch; see count_valid
+  global_counts counts = {};  ///< of the global batch; see count_valid
   double temperature = 1;
   /// Divides the loss by the number of context-parallel ranks, each of which returns all of it, so
   /// that their sum is the loss. Metrics are not touched.
@@ -51,6 +51,9 @@ struct loss_options {
   loss_pass pass = loss_pass::fused;
   /// Every tensor-parallel rank has all columns, as of a value head. For losses on logits.
   bool replicated_columns = false;
+  /// What the logits have been divided by before they came here: the gradient is with respect to
+  /// those from before.
+  double applied_temperature = 1;
 };
 
 /// A loss that was evaluated. Where the executor is a stream, the numbers are on the device until
@@ -193,6 +196,7 @@ struct assemble_operation {
   column_range columns;
   shard mine;
   C scale;
+  bool last_row;    ///< whether the output at the last token is wanted
   row_view<C> out;  ///< the full row, all columns
 
   offset_t rows() const noexcept { return out.rows; }
@@ -216,8 +220,8 @@ struct assemble_operation {
  private:
   SEQPACK_HD bool counts(const token_ref& token) const {
     const offset_t t = token.index + 1;
-    return t == token.length ||
-           targets::token_weight(from.fields, from.rule,
+    if (t == token.length) return last_row;
+    return targets::token_weight(from.fields, from.rule,
                                  from.first_row + from.view.batch_row(token.sequence), t) != 0;
   }
 };
@@ -247,7 +251,7 @@ struct logits_operation {
   source<View, Fields> from;
   L loss;
   row_view<const C> logits;  ///< the full row, all columns
-  C* derivatives;            ///< one row of all columns, for the derivative to be written to
+  double* derivatives;       ///< one row of all columns, for the derivative to be written to
   matrix_view<G> gradient;   ///< of this rank's rows, 0 so far; or of nothing
   column_range columns;
   shard mine;
@@ -281,16 +285,19 @@ struct logits_operation {
     const offset_t length = from.view.length(slot);
     for (offset_t t = 1; t <= length; ++t) {
       const offset_t row = from.view.row_of(mine, slot, t - 1);
-      const bool counts =
-          t == length || targets::token_weight(from.fields, from.rule, from.first_row + b, t) != 0;
-      if (row < 0 || !counts) continue;
+      if (row < 0 || !counts(b, t, length)) continue;
+      for (offset_t v = 0; v < logits.payload; ++v) derivatives[v] = 0;
       term.derivative(t, derivatives);
       for (offset_t v = 0; v < columns.size(); ++v) {
-        const auto d = static_cast<double>(derivatives[columns.first + v]);
-        gradient.at(row)[v] = static_cast<G>(static_cast<C>(scale * d));
+        const double d = scale * derivatives[columns.first + v];
+        gradient.at(row)[v] = static_cast<G>(static_cast<C>(d));
       }
     }
     write(b + 1, scale, term.rest);
+  }
+  SEQPACK_HD bool counts(offset_t b, offset_t t, offset_t length) const {
+    if (t == length) return has_last_row<L>;
+    return targets::token_weight(from.fields, from.rule, from.first_row + b, t) != 0;
   }
 };
 
@@ -360,12 +367,12 @@ struct evaluation {
     const auto scale = static_cast<C>(1 / temperature);
     const source<View, Fields> from{view, fields, rule, first_row};
     const auto rows = row_view<C>(full.data(), view.total, columns.total);
-    execute(where,
-            assemble_operation<View, Fields, T, C>{from, logits, columns, mine(), scale, rows});
+    execute(where, assemble_operation<View, Fields, T, C>{from, logits, columns, mine(), scale,
+                                                          has_last_row<L>, rows});
     add_up(cp, full);
     if (!replicated) add_up(tp, full);
     if (with_gradient) execute(where, zero_operation<G>{gradient});
-    const workspace<C> derivatives(where, with_gradient ? columns.total : 0);
+    const workspace<double> derivatives(where, with_gradient ? columns.total : 0);
     using operation = logits_operation<View, Fields, L, C, G>;
     execute(where, operation{from, loss, rows, derivatives.data(), gradient, columns, mine(),
                              factor / temperature, results});
@@ -388,7 +395,7 @@ struct evaluation {
     const auto view = layout.view();
     constexpr offset_t group = sequences_per_group<L>;
     const auto part = [&](const auto& matrix, offset_t first, offset_t last) {
-      return matrix.data == nullptr ? matrix : matrix.part(first, last - first);
+      return matrix.rows == 0 ? matrix : matrix.part(first, last - first);
     };
     for (offset_t b = 0; b < view.batch; b += group) {
       const offset_t first = view.shard_begin(b);
@@ -460,24 +467,15 @@ void require_targets(const View& view, const Fields& fields, const targets::docu
     const targets::counted_label<Fields> label{fields, rule, sequences_per_group<L>, 0};
     for (offset_t s = 0; s < view.sequences; ++s) {
       for (offset_t t = 1; t < view.length(s); ++t) {
-        const std::int64_t id = label(view, {s, t - 1, view.length(s)});
-        if (id == ignored_label || (id >= 0 && id < columns.total)) continue;
+        if (!label.counts(s, t)) continue;
+        const auto id = targets::token_value<std::int64_t>(input_ids, fields, s, t);
+        if (id >= 0 && id < columns.total) continue;
         reject("input_ids[" + std::to_string(s) + "][" + std::to_string(t) + "]", id,
                "a target must be from 0 to " + std::to_string(columns.total - 1));
       }
     }
   }
 }
-
-/// The device of the groups, where they have one, as the current one for as long as it is kept.
-template <class CP, class TP>
-struct current_device {
-  decltype(context_gathering::make_current(std::declval<const CP&>())) of_cp;
-  decltype(context_gathering::make_current(std::declval<const TP&>())) of_tp;
-
-  current_device(const CP& cp, const TP& tp)
-      : of_cp(context_gathering::make_current(cp)), of_tp(context_gathering::make_current(tp)) {}
-};
 
 /// Evaluates a loss whose batch has been checked.
 /// \param layout on the host
@@ -502,10 +500,10 @@ loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
       loss,
       columns,
       gradient.data != nullptr,
-      options.cp_normalize ? factor : factor * ranks,
+      (options.cp_normalize ? factor : factor * ranks) / options.applied_temperature,
       options.temperature,
       options.replicated_columns};
-  [[maybe_unused]] const current_device here(cp, tp);
+  [[maybe_unused]] const context_gathering::current_device here(cp, tp);
   const offset_t groups = divide(view.batch, sequences_per_group<L>);
   const workspace<double> results(where, groups * row_size<L>);
   const matrix_view<const plain> rows(logits.data, logits.rows, logits.columns, logits.stride);
@@ -528,13 +526,14 @@ void require_streams(const E& where, const CP& cp, const TP& tp) {
 }
 
 /// What run() is given beside the batch.
-template <class View, class CP, class T, class G>
-void require_logits(const View& view, const CP& cp, const matrix_view<T>& logits,
+template <class View, class CP, class TP, class T, class G>
+void require_logits(const View& view, const CP& cp, const TP& tp, const matrix_view<T>& logits,
                     const column_range& columns, const matrix_view<G>& gradient,
                     const loss_options& options) {
   require_counts(options.counts);
-  logits_checks::reciprocal(options.temperature);
+  logits_checks::reciprocal<compute_type<T>>(options.temperature);
   logits_checks::require_range(columns);
+  if (tp.size() == 1 || options.replicated_columns) logits_checks::require_all(columns);
   checks::require_equal(checks::alone, "context-parallel size of the layout", view.cp.size(),
                         cp.size(), "the ranks of the group");
   checks::require_equal(checks::alone, "logits rows", logits.rows, view.shard_tokens(),
@@ -542,7 +541,9 @@ void require_logits(const View& view, const CP& cp, const matrix_view<T>& logits
   checks::require_equal(checks::alone, "logits columns", logits.columns, columns.size(),
                         "the columns of the vocabulary that they are");
   checks::require_memory(checks::alone, "logits", logits.data, logits.rows * logits.columns);
-  if (gradient.data == nullptr) return;
+  if (gradient.data == nullptr && gradient.rows * gradient.columns == 0) return;
+  checks::require_memory(checks::alone, "gradient", gradient.data,
+                         gradient.rows * gradient.columns);
   checks::require_equal(checks::alone, "gradient rows", gradient.rows, logits.rows,
                         "as the logits have");
   checks::require_equal(checks::alone, "gradient columns", gradient.columns, logits.columns,
@@ -577,8 +578,9 @@ void require_logits(const View& view, const CP& cp, const matrix_view<T>& logits
 ///
 /// \param layout on the host, without an order
 /// \param batch its fields live where the executor works
-/// \param logits [T / CP, columns.size()] of this rank. Rows of padding and of targets that the
-/// masks leave out are not read.
+/// \param logits [T / CP, columns.size()] of this rank. What stands in rows of padding and of
+/// targets that the masks leave out reaches nothing.
+/// \param columns which they are; those of the ranks of tp are the vocabulary, in their order
 /// \param gradient the same shape, of any type of logits, written, all of it; the logits
 /// themselves, which it then overwrites; or a view of nothing
 /// \throws invalid_input before anything is sent or written, on this rank alone: a field that the
@@ -586,8 +588,10 @@ void require_logits(const View& view, const CP& cp, const matrix_view<T>& logits
 /// together, sizes that do not fit, counts that are negative, a temperature that is not finite and
 /// positive; on the host also a target that is not in the vocabulary.
 ///
-/// Allocates O(T), for a loss on logits O(V times the longest sequence). Does not synchronise;
-/// reading the result does.
+/// Allocates O(T), for a loss on logits O(V times the longest sequence); an allocation that fails
+/// is an error on this rank alone. Does not synchronise, but that on a device the layout, with
+/// loss_pass::per_sequence of each group, is copied there as to_device does; reading the result
+/// waits.
 template <executor E, class P, class C, class Index, communicator CP, communicator TP, batch B,
           loss_function L, logit T, logit G = std::remove_const_t<T>>
   requires gathers_on<E, CP> && gathers_on<E, TP>
@@ -600,7 +604,7 @@ loss_result<E, typename L::metrics> evaluate_loss(
   const auto fields = batch.fields();
   losses::require_streams(where, cp, tp);
   losses::require_batch<E, L>(layout.view(), fields);
-  losses::require_logits(view, cp, logits, columns, gradient, options);
+  losses::require_logits(view, cp, tp, logits, columns, gradient, options);
   losses::require_targets<E, L>(layout.view(), fields, {}, columns);
   return losses::run(where, cp, tp, layout, view, fields, {}, loss, logits, columns, gradient,
                      options);

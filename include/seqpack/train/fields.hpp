@@ -85,18 +85,52 @@ template <field_tag Tag, token_table Table>
 constexpr token_field_t<Tag, Table> token_field(Tag, const Table& table) {
   return {table};
 }
-/// Declares a per-sequence field: a contiguous range or a row_view of B elements.
+/// Declares a per-sequence field: a contiguous range or a row_view of B elements, which must
+/// outlive the field.
 template <field_tag Tag, class Values>
-constexpr auto sequence_field(Tag, const Values& values) {
-  const row_view rows(values);
+constexpr auto sequence_field(Tag, Values&& values) {
+  const row_view rows(std::forward<Values>(values));
   return sequence_field_t<Tag, typename std::remove_const_t<decltype(rows)>::element_type>{rows};
 }
+
+namespace batch_fields {
+
+template <class Field>
+struct tag_of;
+template <class Tag, class Table>
+struct tag_of<token_field_t<Tag, Table>> {
+  using type = Tag;
+  static constexpr bool per_token = true;
+};
+template <class Tag, class T>
+struct tag_of<sequence_field_t<Tag, T>> {
+  using type = Tag;
+  static constexpr bool per_token = false;
+};
+
+/// How many fields of a list have a name.
+template <class Tag, class... Fields>
+inline constexpr int count = (0 + ... + int{std::is_same_v<Tag, typename tag_of<Fields>::type>});
+
+/// The masks are found by their names wherever they are missing, so they must be what they are.
+template <class Field>
+inline constexpr bool of_its_kind =
+    tag_of<Field>::per_token ? !std::is_same_v<typename tag_of<Field>::type, sample_mask_t>
+                             : !std::is_same_v<typename tag_of<Field>::type, token_mask_t>;
+
+}  // namespace batch_fields
 
 /// The fields of a batch. Views, nothing else: trivially copyable, host or device memory.
 ///
 ///     field_list(token_field(input_ids, ids), sequence_field(sample_mask, mask))
 template <class... Fields>
 struct field_list : Fields... {
+  static_assert(
+      ((batch_fields::count<typename batch_fields::tag_of<Fields>::type, Fields...> == 1) && ...),
+      "two fields of a batch have the same name");
+  static_assert((batch_fields::of_its_kind<Fields> && ...),
+                "token_mask has a value for each token, sample_mask for each sequence");
+
   constexpr explicit field_list(const Fields&... fields) : Fields(fields)... {}
 };
 
@@ -154,10 +188,10 @@ SEQPACK_HD constexpr const auto& sequences_of(Tag, const List& list) {
 ///     struct text {
 ///       std::vector<int> lengths;
 ///       std::vector<std::int64_t> ids;  // [B, S]
+///       offset_t width;                 // S
 ///       auto fields() const {
 ///         const auto rows = static_cast<offset_t>(lengths.size());
-///         return field_list(token_field(input_ids,
-///             batch_view(ids.data(), rows, static_cast<offset_t>(ids.size()) / rows)));
+///         return field_list(token_field(input_ids, batch_view(ids.data(), rows, width)));
 ///       }
 ///     };
 template <class B>

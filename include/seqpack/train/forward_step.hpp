@@ -2,7 +2,9 @@
 /// forward_step: from the next batch to the model's output and a loss that is ready to be called.
 #pragma once
 
+#include <bit>
 #include <concepts>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <iterator>
@@ -37,9 +39,11 @@
 namespace seqpack {
 
 /// Packs the sequences of a batch into one row: a padding and a context-parallel policy.
+/// \tparam Bounds which bounds attention is told
+/// \tparam Index the type of cu_seqlens
 template <padding_policy Padding = no_padding,
           context_parallel_policy ContextParallel = no_context_parallel,
-          attention_bounds Bounds = attention_bounds::padded>
+          attention_bounds Bounds = attention_bounds::padded, layout_index Index = std::int32_t>
 class packed {
  public:
   static constexpr auto attention = attention_input::packed_parameters;
@@ -52,7 +56,7 @@ class packed {
   constexpr document_options documents() const noexcept { return {}; }
   template <integer_range Lengths>
   auto layout_of(const Lengths& lengths, offset_t width) const {
-    return make_layout(lengths, padding_, cp_, {.width = width});
+    return make_layout<Index>(lengths, padding_, cp_, {.width = width});
   }
 
  private:
@@ -73,7 +77,8 @@ constexpr auto packed_with_real_bounds(const P& padding = {}, const C& cp = {}) 
 
 /// Leaves the batch as it is, [B, S]. Over several context-parallel ranks each row is cut as a
 /// sequence of S tokens would be.
-template <context_parallel_policy ContextParallel = no_context_parallel>
+template <context_parallel_policy ContextParallel = no_context_parallel,
+          layout_index Index = std::int32_t>
 class not_packed {
  public:
   static constexpr auto attention = attention_input::mask;
@@ -86,7 +91,7 @@ class not_packed {
   constexpr document_options documents() const noexcept { return documents_; }
   template <integer_range Lengths>
   auto layout_of(const Lengths& lengths, offset_t width) const {
-    return unpacked_layout(lengths, width, cp_);
+    return unpacked_layout<Index>(lengths, width, cp_);
   }
 
  private:
@@ -155,12 +160,14 @@ struct forward_options {
   bool cp_normalize = true;      ///< see loss_options
   loss_pass pass = loss_pass::fused;
   /// Divides the logits by the temperature in the model's memory, for who reads the output. Without
-  /// it they stay as they are, and the loss takes the temperature in its own pass.
+  /// it they stay as they are, and the loss takes the temperature in its own pass. The gradient is
+  /// with respect to what the model has given, either way.
   bool scale_in_place = false;
   /// Before anything else is sent, every rank of both groups tells the others whether its batch,
-  /// and then its output, can be worked with, so that all ranks fail or none: some exchanges of a
-  /// few bytes, which the host waits for. Without it a rank that refuses its input leaves the
-  /// others waiting until their deadline. The same on all ranks.
+  /// then its model and output, and then the call of its loss can be worked with, so that all ranks
+  /// fail or none: some exchanges of a few bytes, which the host waits for. Without it a rank that
+  /// refuses its input leaves the others waiting until their deadline. The same on all ranks, as
+  /// all options are.
   bool check_all_ranks = true;
 };
 
@@ -168,7 +175,8 @@ struct forward_options {
 /// gradient where asked. It owns the batch and what was made of it; the logits are the model's.
 ///
 /// Calls are **collective** over both groups (see evaluate_loss), and may come as late as a
-/// pipeline wants, in the same order on all ranks.
+/// pipeline wants, in the same order on all ranks. The stream of the executor must outlive it, its
+/// results and the inputs of the step.
 template <executor E, class Setup, batch B, class Layout, loss_function L, logit T>
 class bound_loss {
  public:
@@ -176,7 +184,8 @@ class bound_loss {
 
   /// forward_step makes them.
   bound_loss(E where, Setup setup, B batch, std::shared_ptr<const Layout> layout, L loss,
-             model_output<T> output, forward_options options, double temperature, bool replicated)
+             model_output<T> output, forward_options options, double temperature, double applied,
+             bool replicated)
       : where_(std::move(where)),
         setup_(std::move(setup)),
         batch_(std::move(batch)),
@@ -185,6 +194,7 @@ class bound_loss {
         output_(output),
         options_(options),
         temperature_(temperature),
+        applied_(applied),
         replicated_(replicated) {}
 
   /// The loss and its metrics.
@@ -200,9 +210,7 @@ class bound_loss {
   template <logit G>
     requires(!std::is_const_v<G>)
   result_type operator()(const matrix_view<G>& gradient) {
-    auto result = evaluate(gradient, gradient.rows > 0 && gradient.columns > 0);
-    if (gradient.touched().overlaps(output_.rows.touched())) overwritten_ = true;
-    return result;
+    return evaluate(gradient);
   }
 
   /// The batch that it is about.
@@ -212,28 +220,28 @@ class bound_loss {
 
  private:
   template <class G>
-  result_type evaluate(const matrix_view<G>& gradient, bool asked = false) const {
+  result_type evaluate(const matrix_view<G>& gradient) const {
     const loss_options options{.counts = {options_.global_valid_toks, options_.global_valid_seqs},
                                .temperature = temperature_,
                                .cp_normalize = options_.cp_normalize,
                                .pass = options_.pass,
-                               .replicated_columns = replicated_};
+                               .replicated_columns = replicated_,
+                               .applied_temperature = applied_};
     const auto check = [&] {
-      if (overwritten_) {
+      if (*overwritten_) {
         reject("logits", "overwritten by the gradient",
                "a loss whose gradient was written to its logits can be called once");
       }
-      if (asked && gradient.data == nullptr) {
-        reject("gradient", "null", "it must point to the rows of the logits");
-      }
-      losses::require_logits(layout_->view(), setup_.cp(), output_.rows, output_.columns, gradient,
-                             options);
+      losses::require_logits(layout_->view(), setup_.cp(), setup_.tp(), output_.rows,
+                             output_.columns, gradient, options);
     };
     if (options_.check_all_ranks) {
       together(setup_.tp(), setup_.cp(), "loss of a forward step", check);
     } else {
       check();
     }
+    // From here on, also where something fails on the way.
+    if (gradient.touched().overlaps(output_.rows.touched())) *overwritten_ = true;
     const auto placed = resident(where_, *layout_);
     return losses::run(where_, setup_.cp(), setup_.tp(), *layout_, placed.view(), batch_.fields(),
                        targets::rule_of(setup_.packing().documents()), loss_, output_.rows,
@@ -248,8 +256,9 @@ class bound_loss {
   model_output<T> output_;
   forward_options options_;
   double temperature_;
+  double applied_;
   bool replicated_;
-  bool overwritten_ = false;
+  std::shared_ptr<bool> overwritten_ = std::make_shared<bool>(false);  // of all copies
 };
 
 namespace forwarding {
@@ -316,6 +325,8 @@ class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
 
   const input_type& input() const noexcept { return input_; }
   const std::shared_ptr<const Layout>& layout() const noexcept { return layout_; }
+  /// What all ranks must agree on.
+  const Layout& host_layout() const noexcept { return *layout_; }
 
  private:
   template <class E>
@@ -336,7 +347,7 @@ class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
     const bool apart = documents.reset_attention_mask;
     if (apart || documents.reset_position_ids) {
       starts_ = workspace<std::int64_t>(where, view.batch * width);
-      document_starts(where, ids, documents.end_of_document,
+      document_starts(where, view, ids, documents.end_of_document,
                       row_view<std::int64_t>(starts_.data(), view.batch, width));
     }
     const row_view<std::int64_t> starts(starts_.data(), view.batch, width);
@@ -401,16 +412,29 @@ auto checked_layout(const E& where, const Setup& setup, const B& batch,
   return layout;
 }
 
+/// What ranks with other options would do otherwise.
+inline std::uint64_t hash_of(const forward_options& o) {
+  layout_hashing::hasher hash;
+  for (const double number : {o.global_valid_toks, o.global_valid_seqs, o.temperature}) {
+    hash.add(std::bit_cast<std::int64_t>(number));
+  }
+  for (const int choice : {int{o.cp_normalize}, static_cast<int>(o.pass), int{o.scale_in_place}}) {
+    hash.add(choice);
+  }
+  return hash.value();
+}
+
 template <class Setup, class Call>
 auto checked(const Setup& setup, const forward_options& options, std::string_view operation,
              const Call& call) {
-  return options.check_all_ranks ? together(setup.tp(), setup.cp(), operation, call) : call();
+  if (!options.check_all_ranks) return call();
+  return together(setup.tp(), setup.cp(), operation, call, hash_of(options));
 }
 
 /// Columns of the tensor-parallel ranks that are not the vocabulary, found by all of them; the
-/// others are told by `checked`.
+/// others are told by `checked`. Nothing is found where a rank has no output at all.
 template <class Setup>
-std::exception_ptr columns_refused(const Setup& setup, const column_range& columns,
+std::exception_ptr columns_refused(const Setup& setup, const std::optional<column_range>& columns,
                                    const forward_options& options) {
   if (!options.check_all_ranks && setup.tp().size() > 1) return nullptr;
   try {
@@ -445,9 +469,9 @@ struct step_result {
 ///
 /// \param where the executor; the fields of the batches live there
 /// \param timer told of the phases batch_data and forward
-/// \param batches an iterator, at a batch; it is advanced by one. The batch is copied from it, or
-/// moved where it gives an rvalue, and the copy lives as long as the loss: a batch of views needs
-/// the memory behind them as long.
+/// \param batches an iterator, at a batch; it is advanced by one, also where the batch is then
+/// refused. The batch is copied from it, or moved where it gives an rvalue, and the copy lives as
+/// long as the loss: a batch of views needs the memory behind them as long.
 /// \param model called with a packed_model_input or an unpacked_model_input, as its `attention`
 /// says; a mismatch with the packing does not compile
 /// \param loss a loss_function
@@ -457,13 +481,17 @@ struct step_result {
 /// \throws invalid_input, or collective_mismatch on all ranks: counts, a temperature, lengths,
 /// fields or a batch size that do not fit, before the model is called; then an output that does not
 /// have the shape of the shard, columns that are not the vocabulary, and targets outside of it.
-/// What the model throws.
+/// What the iterator and the model throw; over several ranks with check_all_ranks all of them throw
+/// a collective_mismatch then, in which it is nested on the rank where it was thrown.
 ///
 /// Allocates what the model is given, O(T), and for a mask O(S^2 / CP). Does not synchronise a
-/// stream, but for the exchanges of check_all_ranks. O(T) beside the model.
+/// stream, but for the exchanges of check_all_ranks, and that the layout is copied to a device as
+/// to_device does. The device of the groups is the current one, also while the model runs. O(T)
+/// beside the model.
 template <executor E, step_timer Timer, std::input_iterator Batches, class Model,
           loss_function Loss, class Packing, class Lengths, communicator CP, communicator TP>
   requires batch<std::iter_value_t<Batches>> &&
+           std::constructible_from<std::iter_value_t<Batches>, std::iter_reference_t<Batches>> &&
            lengths_projection<Lengths, std::iter_value_t<Batches>> && gathers_on<E, CP> &&
            gathers_on<E, TP>
 auto forward_step(const E& where, Timer& timer, Batches& batches, Model& model, const Loss& loss,
@@ -479,56 +507,67 @@ auto forward_step(const E& where, Timer& timer, Batches& batches, Model& model, 
   using tags = typename modelling::fields_of<Model>::type;
   const shard mine{setup.cp().rank().value};
   setup.tp().rank();  // throws alone, and at once, where the caller is no member
+  const context_gathering::current_device here(setup.cp(), setup.tp());
 
   std::optional<batch_type> data;
   const auto prepare = [&] {
     const timed_phase phase(timer, step_phase::batch_data);
-    [[maybe_unused]] const losses::current_device here(setup.cp(), setup.tp());
-    auto layout = forwarding::checked(setup, options, "forward_step", [&] {
+    return forwarding::checked(setup, options, "forward_step", [&] {
       data.emplace(*batches);
       ++batches;
-      return forwarding::checked_layout<Loss, Model>(where, setup, *data, options);
+      auto layout = forwarding::checked_layout<Loss, Model>(where, setup, *data, options);
+      using layout_type = decltype(layout);
+      using placed_type = decltype(resident(where, layout));
+      return forwarding::inputs<Packing, layout_type, placed_type, fields_type, tags>(
+          where, setup.packing(), std::make_shared<const layout_type>(std::move(layout)), mine,
+          data->fields());
     });
-    using layout_type = decltype(layout);
-    using placed_type = decltype(resident(where, layout));
-    return forwarding::inputs<Packing, layout_type, placed_type, fields_type, tags>(
-        where, setup.packing(), std::make_shared<const layout_type>(std::move(layout)), mine,
-        data->fields());
   };
   auto inputs = prepare();
 
   using input_type = typename decltype(inputs)::input_type;
   static_assert(seqpack::model<Model, input_type>,
                 "a model is called with its input and returns a model_output");
-  const auto call = [&] {
+  using output_type = decltype(model(inputs.input()));
+  using T = typename decltype(std::declval<output_type>().rows)::element_type;
+  constexpr bool scalable = Model::output == output_kind::logits;
+  output_type output;
+  std::exception_ptr failed;
+  try {
     const timed_phase phase(timer, step_phase::forward);
-    return model(inputs.input());
-  };
-  const auto output = call();
+    output = model(inputs.input());
+  } catch (...) {
+    if (!options.check_all_ranks) throw;
+    failed = std::current_exception();  // the others wait for this rank's verdict
+  }
 
-  const auto refused = Model::output == output_kind::logits
-                           ? forwarding::columns_refused(setup, output.columns, options)
-                           : nullptr;
+  std::optional<column_range> columns;
+  if (!failed) columns = output.columns;
+  const auto refused = scalable ? forwarding::columns_refused(setup, columns, options) : nullptr;
   forwarding::checked(setup, options, "output of forward_step", [&] {
+    if (failed) std::rethrow_exception(failed);
     if (refused) std::rethrow_exception(refused);
-    using T = typename decltype(output.rows)::element_type;
-    losses::require_logits(inputs.layout()->view(), setup.cp(), output.rows, output.columns,
-                           matrix_view<T>{}, {});
+    losses::require_logits(
+        inputs.layout()->view(), setup.cp(), setup.tp(), output.rows, output.columns,
+        matrix_view<std::remove_const_t<T>>{},
+        {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
     losses::require_targets<E, Loss>(inputs.layout()->view(), data->fields(),
                                      targets::rule_of(setup.packing().documents()), output.columns);
+    if (std::is_const_v<T> && scalable && options.scale_in_place) {
+      reject("scale_in_place", "set", "the model gives logits that cannot be written");
+    }
   });
-  constexpr bool scalable = Model::output == output_kind::logits;
-  if (scalable && options.scale_in_place) {
-    [[maybe_unused]] const losses::current_device here(setup.cp(), setup.tp());
-    scale_logits(where, output.rows, options.temperature);
+  if constexpr (scalable && !std::is_const_v<T>) {
+    if (options.scale_in_place) scale_logits(where, output.rows, options.temperature);
   }
 
   using layout_type = std::remove_cvref_t<decltype(*inputs.layout())>;
   using setup_type = forward_setup<Packing, Lengths, CP, TP>;
-  using T = typename decltype(output.rows)::element_type;
   using loss_type = bound_loss<E, setup_type, batch_type, layout_type, Loss, T>;
+  const double temperature = scalable ? options.temperature : 1;
   loss_type bound(where, setup, std::move(*data), inputs.layout(), loss, output, options,
-                  scalable && !options.scale_in_place ? options.temperature : 1, !scalable);
+                  options.scale_in_place ? 1 : temperature,
+                  options.scale_in_place ? temperature : 1, !scalable);
   return step_result<decltype(inputs), T, loss_type>{output, std::move(bound), std::move(inputs)};
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -29,8 +30,8 @@ namespace seqpack {
 struct log_prob_options {
   /// Logits are divided by it in the same pass; finite and above 0.
   double temperature = 1;
-  /// Exchanges the verdict of every rank first, so that all ranks fail together. One exchange more,
-  /// which the host waits for; the same on all ranks.
+  /// Exchanges the verdict of every rank first, and which columns it holds, so that all ranks fail
+  /// together: two exchanges more, which the host waits for. The same on all ranks.
   bool check_all_ranks = false;
 };
 
@@ -216,49 +217,61 @@ void require_shape(const matrix_view<T>& logits, const column_range& columns,
   logits_checks::require_range(columns);
   checks::require_equal(checks::alone, "logits columns", logits.columns, columns.size(),
                         "the columns of the vocabulary that they are");
-  checks::require_equal(checks::alone, "labels", labels.rows * labels.payload, logits.rows,
+  checks::require_equal(checks::alone, "labels", labels.rows, logits.rows,
                         "one for each row of logits");
+  checks::require_equal(checks::alone, "labels payload", labels.payload, 1, "one for each row");
   checks::require_memory(checks::alone, "logits", logits.data, logits.rows * logits.columns);
   checks::require_memory(checks::alone, "labels", labels.data, labels.rows);
 }
 
 template <class C>
 void require_rows(const char* name, const row_view<C>& rows, offset_t expected) {
-  checks::require_equal(checks::alone, name, rows.rows * rows.payload, expected,
-                        "one for each row of logits");
+  checks::require_equal(checks::alone, name, rows.rows, expected, "one for each row of logits");
+  checks::require_equal(checks::alone, (std::string(name) + " payload").c_str(), rows.payload, 1,
+                        "one for each row");
   checks::require_memory(checks::alone, name, rows.data, expected);
 }
 
+/// One rank's columns, as they travel; unknown on a rank that failed before it had any.
+struct column_record {
+  bool known;
+  column_range columns;
+};
+
 /// \throws collective_mismatch where the ranks' columns are not, in the order of the ranks, the
-/// whole vocabulary.
+/// whole vocabulary. Nothing can be said where they are not known on all ranks.
 template <communicator TP>
-void require_tiling(TP& tp, const column_range& mine) {
+void require_tiling(TP& tp, const std::optional<column_range>& mine) {
   if (tp.size() == 1) {
-    if (mine.first != 0 || mine.last != mine.total) {
-      reject("vocabulary columns",
-             "[" + std::to_string(mine.first) + ", " + std::to_string(mine.last) + ")",
-             "the only tensor-parallel rank must hold all " + std::to_string(mine.total));
-    }
+    if (mine) logits_checks::require_all(*mine);
     return;
   }
-  const auto ranges = exchanging::exchange_records(tp, "vocabulary columns", mine);
+  const auto records = exchanging::exchange_records(
+      tp, "vocabulary columns", column_record{mine.has_value(), mine.value_or(column_range{})});
+  for (const column_record& r : records) {
+    if (!r.known) return;
+  }
+  const auto refuse = [&](std::size_t r, const std::string& must) {
+    const column_range& found = records[r].columns;
+    const group_rank rank{static_cast<offset_t>(r)};
+    throw collective_mismatch(
+        rank, "vocabulary columns on " + exchanging::rank_name(tp.members(), rank),
+        "[" + std::to_string(found.first) + ", " + std::to_string(found.last) + ") of " +
+            std::to_string(found.total),
+        must);
+  };
+  const offset_t total = records.front().columns.total;
   offset_t end = 0;
-  for (std::size_t r = 0; r <= ranges.size(); ++r) {
-    const bool last = r == ranges.size();
-    const group_rank rank{static_cast<offset_t>(last ? r - 1 : r)};
-    const auto& range = ranges[static_cast<std::size_t>(rank.value)];
-    const auto text = [&](offset_t first, offset_t past) {
-      return "[" + std::to_string(first) + ", " + std::to_string(past) + ")";
-    };
-    if (range.total != ranges.front().total || (last ? end != range.total : range.first != end)) {
-      throw collective_mismatch(
-          rank, "vocabulary columns on " + exchanging::rank_name(tp.members(), rank),
-          text(range.first, range.last) + " of " + std::to_string(range.total),
-          last ? "the last rank must hold those up to " + std::to_string(range.total)
-               : "they must begin at " + std::to_string(end) +
-                     ", where the ranks before it end, of " + std::to_string(ranges.front().total));
+  for (std::size_t r = 0; r < records.size(); ++r) {
+    const column_range& columns = records[r].columns;
+    if (columns.total != total || columns.first != end) {
+      refuse(r, "they must begin at " + std::to_string(end) +
+                    ", where the ranks before it end, of " + std::to_string(total));
     }
-    end = range.last;
+    end = columns.last;
+  }
+  if (end != total) {
+    refuse(records.size() - 1, "the last rank must hold those up to " + std::to_string(total));
   }
 }
 
@@ -328,7 +341,7 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
     memory.write(out.entropy.touched(), checks::alone, "entropy");
     memory.require_apart();
     if constexpr (host_executor<E>) impl::require_labels(labels, columns);
-    return static_cast<C>(logits_checks::reciprocal(options.temperature));
+    return logits_checks::reciprocal<C>(options.temperature);
   };
   self_communicator nobody;
   const C scale =
@@ -395,7 +408,7 @@ void label_log_probs_backward(const E& where, const matrix_view<T>& logits,
   memory.read(derivatives.touched(), checks::alone, "derivatives");
   memory.write(gradient.touched(), checks::alone, "gradient");
   memory.require_apart();
-  const C scale = static_cast<C>(logits_checks::reciprocal(options.temperature));
+  const C scale = logits_checks::reciprocal<C>(options.temperature);
   execute(where, impl::backward_operation<plain, G, C>{
                      {logits.data, logits.rows, logits.columns, logits.stride},
                      columns,

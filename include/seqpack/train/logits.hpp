@@ -121,13 +121,26 @@ inline void require_range(const column_range& columns) {
   }
 }
 
+/// \throws invalid_input unless the range is all of its vocabulary.
+inline void require_all(const column_range& columns) {
+  if (columns.first == 0 && columns.last == columns.total) return;
+  reject("vocabulary columns",
+         "[" + std::to_string(columns.first) + ", " + std::to_string(columns.last) + ")",
+         "a rank that shares them with nobody must hold all " + std::to_string(columns.total));
+}
+
 /// \returns 1 / temperature
-/// \throws invalid_input unless it is finite and positive.
-inline double reciprocal(double temperature) {
+/// \throws invalid_input unless both are finite and the temperature is positive.
+template <class C = double>
+C reciprocal(double temperature) {
   if (!(temperature > 0) || std::isinf(temperature)) {
     reject("temperature", std::to_string(temperature), "it must be finite and above 0");
   }
-  return 1 / temperature;
+  const auto result = static_cast<C>(1 / temperature);
+  if (std::isinf(result)) {
+    reject("temperature", std::to_string(temperature), "its reciprocal must be finite");
+  }
+  return result;
 }
 
 /// Every element of a matrix times a number.
@@ -167,7 +180,7 @@ struct scale_operation {
 template <executor E, logit T>
   requires(!std::is_const_v<T>)
 void scale_logits(const E& where, const matrix_view<T>& logits, double temperature) {
-  const auto factor = static_cast<compute_type<T>>(logits_checks::reciprocal(temperature));
+  const auto factor = logits_checks::reciprocal<compute_type<T>>(temperature);
   checks::require_memory(checks::alone, "logits", logits.data, logits.rows * logits.columns);
   if (temperature != 1) execute(where, logits_checks::scale_operation<T>{logits, factor});
 }

@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -35,8 +36,9 @@ enum class loss_level {
 /// the derivative with respect to logp(t), divided by the weight of the token: the library
 /// multiplies by what it weighed the token with in sum() and mean().
 ///
-/// For a loss on logits a function takes (t, out) and writes the derivative with respect to the row
-/// logits(t), as it is, to out[0] ... out[columns - 1].
+/// For a loss on logits a function takes (t, double* out) and writes the derivative with respect to
+/// the row logits(t), with the weight of the token in it: columns() numbers, 0 before. It is called
+/// for t = length too where the loss declares `last_row`.
 template <class... Derivatives>
 struct differentiable_t;
 
@@ -67,6 +69,9 @@ template <class D, class... Rest>
 SEQPACK_HD constexpr differentiable_t<D, Rest...> chain(double value, D first, Rest... rest) {
   return {value, first, chain(value, rest...)};
 }
+
+// A constant, because a device cannot call std::numeric_limits.
+inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Where the sequences of a loss come from.
 template <class View, class Fields>
@@ -118,7 +123,7 @@ class batch_sequence {
   template <field_tag Tag>
     requires has_token_field<Fields, Tag>
   SEQPACK_HD double value(Tag tag, offset_t t) const {
-    return targets::token_value<double>(tag, from_->fields, row_, t);
+    return targets::token_value<double>(tag, from_->fields, row_, t, losses::not_a_number);
   }
   /// A per-sequence field.
   template <field_tag Tag>
@@ -226,7 +231,8 @@ class logits_sequence : public batch_sequence<View, Fields, Metrics> {
         columns_(columns) {}
 
   /// The row that predicts token t, 1 <= t <= length: the output at token t - 1. With t = length it
-  /// is the output at the last token.
+  /// is the output at the last token, for a loss that declares `last_row`. Rows of targets that do
+  /// not count are 0.
   SEQPACK_HD const C* logits(offset_t t) const {
     return logits_ + this->from().view.row_of(full_row, this->slot(), t - 1) * columns_;
   }
@@ -240,21 +246,35 @@ class logits_sequence : public batch_sequence<View, Fields, Metrics> {
 
 namespace losses {
 
-/// A sequence of a batch that has every field, for the check of a concept.
-template <class Metrics>
-struct archetype {
+template <class Tag, class Tags>
+inline constexpr bool is_among = false;
+template <class Tag, class... Tags>
+inline constexpr bool is_among<Tag, field_tags<Tags...>> = (std::is_same_v<Tag, Tags> || ...);
+
+template <class L>
+struct fields_of {
+  using type = field_tags<>;
+};
+template <class L>
+  requires requires { typename L::fields; }
+struct fields_of<L> {
+  using type = typename L::fields;
+};
+
+/// A sequence of a batch that has the fields that a loss asks for, for the check of a concept.
+template <class L>
+struct sequence_archetype {
   SEQPACK_HD offset_t length() const { return 0; }
   SEQPACK_HD offset_t row() const { return 0; }
-  SEQPACK_HD offset_t columns() const { return 0; }
   SEQPACK_HD double sample_weight() const { return 0; }
   SEQPACK_HD double weight(offset_t) const { return 0; }
-  SEQPACK_HD double logp(offset_t) const { return 0; }
-  SEQPACK_HD const float* logits(offset_t) const { return nullptr; }
   template <field_tag Tag>
+    requires std::is_same_v<Tag, input_ids_t> || is_among<Tag, typename fields_of<L>::type>
   SEQPACK_HD double value(Tag, offset_t) const {
     return 0;
   }
   template <field_tag Tag>
+    requires is_among<Tag, typename fields_of<L>::type>
   SEQPACK_HD double value(Tag) const {
     return 0;
   }
@@ -277,15 +297,34 @@ struct archetype {
     return sum(f);
   }
   template <metric Metric>
-    requires has_metric<Metrics, Metric>
+    requires has_metric<typename L::metrics, Metric>
   SEQPACK_HD void record(Metric, double) const {}
 };
+template <class L>
+struct log_prob_archetype : sequence_archetype<L> {
+  SEQPACK_HD double logp(offset_t) const { return 0; }
+};
+template <class L>
+struct logits_archetype : sequence_archetype<L> {
+  SEQPACK_HD const float* logits(offset_t) const { return nullptr; }
+  SEQPACK_HD offset_t columns() const { return 0; }
+};
+template <class L>
+using archetype =
+    std::conditional_t<L::input == loss_input::logits, logits_archetype<L>, log_prob_archetype<L>>;
 
 template <class L>
 inline constexpr std::size_t group_size = 1;
 template <class L>
   requires requires { L::sequences; }
 inline constexpr std::size_t group_size<L> = L::sequences;
+
+/// Whether a loss on logits looks at the output at the last token of a sequence too.
+template <class L>
+inline constexpr bool has_last_row = false;
+template <class L>
+  requires requires { L::last_row; }
+inline constexpr bool has_last_row<L> = L::last_row;
 
 /// Calls a loss with as many sequences as it takes together; make(k) gives the k-th.
 template <class L, class Make, std::size_t... K>
@@ -298,20 +337,15 @@ auto result(std::index_sequence<K...>)
     -> decltype(std::declval<const L&>()((static_cast<void>(K),
                                           std::declval<const Sequence&>())...));
 
-template <class T>
-inline constexpr std::size_t derivatives = 0;
-template <class... D>
-inline constexpr std::size_t derivatives<differentiable_t<D...>> = sizeof...(D);
-
-template <class L>
-struct fields_of {
-  using type = field_tags<>;
-};
-template <class L>
-  requires requires { typename L::fields; }
-struct fields_of<L> {
-  using type = typename L::fields;
-};
+/// Whether a result has so many derivatives, of the kind that the input of the loss wants.
+template <loss_input Input, std::size_t Count, class T>
+inline constexpr bool is_result = false;
+template <loss_input Input, std::size_t Count, class... D>
+inline constexpr bool is_result<Input, Count, differentiable_t<D...>> =
+    sizeof...(D) == Count &&
+    ((Input == loss_input::logits ? std::is_invocable_v<const D&, offset_t, double*>
+                                  : std::is_invocable_r_v<double, const D&, offset_t>) &&
+     ...);
 
 }  // namespace losses
 
@@ -325,7 +359,9 @@ struct fields_of<L> {
 /// - `L::level`: loss_level
 /// - `L::metrics`: a metric_list; the call operator contributes with `record`
 /// - `L::sequences`, if it is not 1
-/// - `L::fields`, if it asks for fields: field_tags of those that a batch must have
+/// - `L::fields`, if it asks for fields beside input_ids: field_tags of those that a batch must
+///   have
+/// - `L::last_row`, of a loss on logits: true, if it looks at the output at the last token too
 ///
 /// A loss for CUDA is callable on the device: SEQPACK_HD.
 ///
@@ -343,8 +379,10 @@ concept loss_function = std::is_trivially_copyable_v<L> && requires {
   requires std::same_as<std::remove_cv_t<decltype(L::input)>, loss_input>;
   requires std::same_as<std::remove_cv_t<decltype(L::level)>, loss_level>;
   { L::metrics::size } -> std::convertible_to<std::size_t>;
-  requires losses::derivatives<decltype(losses::result<L, losses::archetype<typename L::metrics>>(
-               std::make_index_sequence<losses::group_size<L>>{}))> == losses::group_size<L>;
+  requires losses::group_size<L> >= 1;
+  requires losses::is_result<L::input, losses::group_size<L>,
+                             decltype(losses::result<L, losses::archetype<L>>(
+                                 std::make_index_sequence<losses::group_size<L>>{}))>;
 };
 
 /// How many sequences a loss takes together.

@@ -85,6 +85,11 @@ constexpr double factor(const global_counts& counts) {
   }
 }
 
+/// Of nothing there is no share, also of what is not finite.
+constexpr double share(double contribution, double factor) {
+  return factor == 0 ? 0 : contribution * factor;
+}
+
 }  // namespace metric_math
 
 /// Whether a list has a metric.
@@ -111,7 +116,8 @@ class metric_values<metric_list<Metrics...>> {
   constexpr metric_values(const double* contributions, const global_counts& counts)
       : metric_values() {
     std::size_t k = 0;
-    ((values_[k] = contributions[k] * metric_math::factor<Metrics>(counts), ++k), ...);
+    ((values_[k] = metric_math::share(contributions[k], metric_math::factor<Metrics>(counts)), ++k),
+     ...);
   }
 
   /// The value of a metric: `metrics[accuracy{}]`.

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <string>
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
@@ -10,11 +12,13 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/pack.hpp"
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/together.hpp"
 #include "seqpack/train/label_log_probs.hpp"
 #include "seqpack/train/logits.hpp"
 
@@ -47,6 +51,33 @@ class log_prob_state {
   label_log_prob_rows<C> rows_;
 };
 
+namespace next_tokens {
+
+/// A batch that log-probabilities are unpacked to.
+template <executor E, class View, class C>
+void require_target(const char* name, const View& targets, const batch_view<C>& to) {
+  checks::require_table<E>(checks::alone, name, targets, to, false);
+  checks::require_equal(checks::alone, (std::string(name) + " payload").c_str(), to.payload(), 1,
+                        "one number per token");
+  checks::require_distinct_positions(checks::alone, to);
+}
+
+/// What the ranks of tp find wrong together, told to those of cp.
+template <communicator TP, communicator CP>
+void require_columns(TP& tp, CP& cp, const column_range& columns) {
+  std::exception_ptr refused;
+  try {
+    label_log_probing::require_tiling(tp, columns);
+  } catch (const invalid_input&) {
+    refused = std::current_exception();
+  }
+  together(tp, cp, "columns of log-probabilities", [&] {
+    if (refused) std::rethrow_exception(refused);
+  });
+}
+
+}  // namespace next_tokens
+
 /// The log-probability of each token of a batch given the tokens before it:
 ///
 ///     out[b][s] = logp of token s + 1 of sequence b, 0 <= s < length - 1, and 0 elsewhere
@@ -65,9 +96,12 @@ class log_prob_state {
 /// \param entropy the same shape, or a view of nothing: the entropy of the distribution that the
 /// token was drawn from, in nats, written as `out` is
 /// \returns what next_token_logprobs_backward needs
-/// \throws invalid_input as per_token, label_log_probs and all_gather_unpack do.
+/// \throws invalid_input before anything is sent or written, as per_token, label_log_probs and
+/// unpack do; an output in the memory of the logits or of the other. With options.check_all_ranks
+/// on all ranks of both groups, as collective_mismatch.
 ///
-/// Allocates O(T). Does not synchronise. One read of the logits.
+/// Allocates O(T). Does not synchronise, but for the exchanges of check_all_ranks. One read of the
+/// logits.
 template <executor E, layout L, communicator CP, communicator TP, token_table Ids, logit T, class C>
   requires runs_on<E, L> && gathers_on<E, CP> && gathers_on<E, TP>
 log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, TP& tp,
@@ -75,21 +109,47 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
                                       const column_range& columns, const batch_view<C>& out,
                                       const log_prob_options& options = {},
                                       const std::type_identity_t<batch_view<C>>& entropy = {}) {
+  static_assert(std::same_as<C, compute_type<T>>,
+                "log-probabilities are float, and double where the logits are");
   const auto view = layout.view();
   const shard mine{cp.rank().value};
-  checks::require_equal(checks::alone, "context-parallel size of the layout", view.cp.size(),
-                        cp.size(), "the ranks of the group");
-  checks::require_equal(checks::alone, "logits rows", logits.rows, view.shard_tokens(),
-                        "the tokens of the layout in one shard");
-  const bool with_entropy = entropy.data() != nullptr;
-  const log_prob_state<C> state(where, logits.rows, with_entropy);
-  per_token(where, view, mine, labels(ids, state.labels(), {.ignore = ignored_label}));
-  label_log_probs(where, tp, logits, columns, state.labels(), state.rows(), options);
-
+  tp.rank();
+  const context_gathering::current_device here(cp, tp);
   const auto targets = view.without_last(1);
-  const context_gather_options gather{.check_all_ranks = options.check_all_ranks};
+  const bool with_entropy = entropy.positions() > 0 || entropy.data() != nullptr;
+  log_prob_state<C> state;
+  const auto check = [&] {
+    context_gathering::require_same_stream(where, cp);
+    context_gathering::require_same_stream(where, tp);
+    checks::require_equal(checks::alone, "context-parallel size of the layout", view.cp.size(),
+                          cp.size(), "the ranks of the group");
+    checks::require_equal(checks::alone, "logits rows", logits.rows, view.shard_tokens(),
+                          "the tokens of the layout in one shard");
+    state = log_prob_state<C>(where, logits.rows, with_entropy);
+    label_log_probing::require_shape(logits, columns, row_view<const std::int64_t>(state.labels()));
+    logits_checks::reciprocal<C>(options.temperature);
+    checks::require_table<E>(checks::alone, "ids", view, ids, false);
+    next_tokens::require_target<E>("log-probabilities", targets, out);
+    if (with_entropy) next_tokens::require_target<E>("entropy", targets, entropy);
+    checks::regions<2, 2> memory;
+    memory.read(logits.touched(), checks::alone, "logits");
+    memory.read(ids.touched(), checks::alone, "ids");
+    memory.write(out.touched(), checks::alone, "log-probabilities");
+    memory.write(entropy.touched(), checks::alone, "entropy");
+    memory.require_apart();
+    per_token(where, view, mine, labels(ids, state.labels(), {.ignore = ignored_label}));
+    if constexpr (host_executor<E>) label_log_probing::require_labels(state.labels(), columns);
+  };
+  if (options.check_all_ranks) {
+    together(tp, cp, "next_token_logprobs", check);
+    next_tokens::require_columns(tp, cp, columns);
+  } else {
+    check();
+  }
+  label_log_probs(where, tp, logits, columns, state.labels(), state.rows(),
+                  {.temperature = options.temperature});
   const auto spread = [&](const row_view<C>& rows, const batch_view<C>& to) {
-    all_gather_unpack(where, cp, targets, field(row_view<const C>(rows), to), gather);
+    all_gather_unpack(where, cp, targets, field(row_view<const C>(rows), to));
   };
   spread(state.rows().log_probs, out);
   if (with_entropy) spread(state.rows().entropy, entropy);

@@ -38,11 +38,17 @@ constexpr document_rule rule_of(const document_options& documents) {
   return {documents.mask_end_of_document, documents.end_of_document};
 }
 
-/// A value of a per-token field.
+/// A value of a per-token field. Bounds that are in device memory cannot be checked from the host:
+/// a column outside of its row gives `outside`.
 template <class Value, field_tag Tag, class Fields>
-SEQPACK_HD Value token_value(Tag tag, const Fields& fields, offset_t b, offset_t s) {
+SEQPACK_HD Value token_value(Tag tag, const Fields& fields, offset_t b, offset_t s,
+                             Value outside = {}) {
   const auto& table = tokens_of(tag, fields);
-  return static_cast<Value>(*table.at(b, table.lead(b) + s));
+  const offset_t column = table.lead(b) + s;
+  if constexpr (bounds_in_memory<std::remove_cvref_t<decltype(table)>>) {
+    if (column < 0 || column >= table.columns(b)) return outside;
+  }
+  return static_cast<Value>(*table.at(b, column));
 }
 /// A value of a per-sequence field.
 template <class Value, field_tag Tag, class Fields>
@@ -89,9 +95,14 @@ struct counted_label {
     const offset_t s = token.index + 1;
     if (s >= token.length) return ignored_label;
     const offset_t b = first_row + view.batch_row(token.sequence);
-    if (sample_weight(fields, b - remainder(b, group)) == 0) return ignored_label;
-    if (token_weight(fields, rule, b, s) == 0) return ignored_label;
-    return token_value<std::int64_t>(input_ids, fields, b, s);
+    if (!counts(b, s)) return ignored_label;
+    // An id that is no token must not pass for a label that is to be ignored.
+    const auto id = token_value<std::int64_t>(input_ids, fields, b, s, -1);
+    return id < 0 ? -1 : id;
+  }
+  SEQPACK_HD bool counts(offset_t b, offset_t s) const {
+    return sample_weight(fields, b - remainder(b, group)) != 0 &&
+           token_weight(fields, rule, b, s) != 0;
   }
 };
 
@@ -106,8 +117,10 @@ void require_field(Tag tag, const View& view, const Fields& fields) {
     checks::require_table<E>(checks::alone, name.c_str(), view, table, false);
   } else if constexpr (has_sequence_field<Fields, Tag>) {
     const auto& rows = sequences_of(tag, fields);
-    checks::require_equal(checks::alone, name.c_str(), rows.rows * rows.payload, view.batch,
+    checks::require_equal(checks::alone, name.c_str(), rows.rows, view.batch,
                           "the batch size of the layout");
+    checks::require_equal(checks::alone, (name + " payload").c_str(), rows.payload, 1,
+                          "one value per sequence");
     checks::require_memory(checks::alone, name.c_str(), rows.data, rows.rows);
   }
 }

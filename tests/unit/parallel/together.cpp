@@ -48,5 +48,28 @@ BOOST_AUTO_TEST_CASE(records_fit_into_the_envelope) {
   BOOST_TEST(record.refused);
   BOOST_TEST(record.entry.to_string() == std::string(63, 'e'));
   BOOST_TEST(record.value.to_string() == std::string(23, 'v'));
-  BOOST_TEST(record.requirement.to_string() == std::string(71, 'r'));
+  BOOST_TEST(record.requirement.to_string() == std::string(63, 'r'));
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_is_named_however_long_the_entry_is) {
+  agreeing::step_record record;
+  record.refuse(std::string(200, 'e'), "v", "r");
+  record.name_rank(group_members({{4}, {7}}), {1});
+  const std::string name = " on rank 1 (world rank 7)";
+  BOOST_TEST(record.entry.to_string() == std::string(63 - name.size(), 'e') + name);
+  BOOST_TEST(record.has_rank);
+  BOOST_TEST(record.rank == 1);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_rank_has_thrown_is_nested_in_what_all_throw) {
+  agreeing::step_record record;
+  record.refuse("model on rank 0", "refused", "out of memory");
+  try {
+    agreeing::throw_together(record, std::make_exception_ptr(std::length_error("out of memory")));
+  } catch (const collective_mismatch& verdict) {
+    BOOST_TEST(std::string(verdict.what()) == "model on rank 0 is refused: out of memory");
+    BOOST_CHECK_THROW(std::rethrow_if_nested(verdict), std::length_error);
+    return;
+  }
+  BOOST_TEST(false, "nothing was thrown");
 }

@@ -53,7 +53,7 @@ void check_masks(oracle::kind kind, Sharding how) {
     const offset_t queries = width / size;
     std::vector<std::int64_t> starts(two_rows.ids.size());
     const row_view<std::int64_t> start_rows(starts.data(), two_rows.batch, width);
-    document_starts(host, two_rows.view(), end_of_document, start_rows);
+    document_starts(host, layout, two_rows.view(), end_of_document, start_rows);
     for (offset_t rank = 0; rank < size; ++rank) {
       const oracle::numbers share = queries_of(kind, size, rank, width);
       const auto one = std::make_unique<bool[]>(static_cast<std::size_t>(queries * width));
@@ -88,11 +88,21 @@ BOOST_AUTO_TEST_CASE(masks_of_all_shardings) {
 }
 
 BOOST_AUTO_TEST_CASE(documents_begin_behind_an_end) {
+  const auto layout = unpacked_layout(two_lengths, 8);
   std::vector<std::int64_t> starts(16);
-  document_starts(host, two_rows.view(), end_of_document,
+  document_starts(host, layout, two_rows.view(), end_of_document,
                   row_view<std::int64_t>(starts.data(), 2, 8));
   const numbers expected{0, 0, 2, 2, 2, 5, 5, 5, 0, 1, 2, 2, 2, 2, 2, 2};
   BOOST_TEST(starts == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(padding_ends_no_document) {
+  const std::vector<int> ids{1, 9, 2, 9, 9, 9};
+  std::vector<std::int64_t> starts(6);
+  document_starts(host, unpacked_layout(std::vector<int>{3}, 6),
+                  batch_view<const int>(ids.data(), 1, 6), end_of_document,
+                  row_view<std::int64_t>(starts.data(), 1, 6));
+  BOOST_TEST((starts == numbers{0, 0, 2, 2, 2, 2}));
 }
 
 BOOST_AUTO_TEST_CASE(every_row_takes_all_of_the_width) {
@@ -121,7 +131,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   BOOST_CHECK_EXCEPTION(causal_mask(host, layout, shard{1}, {}, row_view<bool>(mask.get(), 4, 4)),
                         invalid_input, refused("rank", "1", "from 0 to 0"));
   std::vector<std::int64_t> starts(7);
-  BOOST_CHECK_EXCEPTION(
-      document_starts(host, two_rows.view(), 9, row_view<std::int64_t>(starts.data(), 1, 7)),
-      invalid_input, refused("document starts rows", "1", "it must be 2"));
+  BOOST_CHECK_EXCEPTION(document_starts(host, unpacked_layout(two_lengths, 8), two_rows.view(), 9,
+                                        row_view<std::int64_t>(starts.data(), 1, 7)),
+                        invalid_input, refused("document starts rows", "1", "it must be 2"));
 }

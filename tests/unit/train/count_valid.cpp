@@ -69,6 +69,24 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   BOOST_CHECK_EXCEPTION(count(text), invalid_input, refused("lengths[0]", "-1", "at least 0"));
 }
 
+namespace {
+
+struct two_weights_each : masked_text {
+  auto fields() const {
+    return field_list(
+        token_field(input_ids, table(ids)),
+        sequence_field(sample_mask, row_view<const float>(sample_masks.data(), 2, 2)));
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(one_value_per_sequence) {
+  const two_weights_each text{{{1, 1}, 1, {1, 1}, {1, 1}, {1, 1, 1, 1}}};
+  BOOST_CHECK_EXCEPTION(count_valid(host, text, &masked_text::lengths), invalid_input,
+                        refused("sample_mask payload", "2", "it must be 1"));
+}
+
 BOOST_AUTO_TEST_CASE(the_sum_over_one_rank_is_its_own) {
   self_communicator group;
   BOOST_TEST((sum_counts(group, {7.5, 2.5}) == global_counts{7.5, 2.5}));

@@ -82,9 +82,7 @@ struct squared_error {
   SEQPACK_HD auto operator()(const auto& s) const {
     const auto off = [s](offset_t t) { return s.logits(t)[0] - s.value(input_ids, t); };
     return differentiable(s.sum([&](offset_t t) { return off(t) * off(t); }),
-                          [s, off](offset_t t, auto* out) {
-                            out[0] = t < s.length() ? 2 * s.weight(t) * off(t) : 0;
-                          });
+                          [s, off](offset_t t, double* out) { out[0] = 2 * s.weight(t) * off(t); });
   }
 };
 /// nll again, from whole rows.
@@ -100,14 +98,31 @@ struct nll_of_logits {
     };
     const auto target = [s](offset_t t) { return static_cast<offset_t>(s.value(input_ids, t)); };
     return differentiable(s.sum([&](offset_t t) { return log_sum(t) - s.logits(t)[target(t)]; }),
-                          [s, log_sum, target](offset_t t, auto* out) {
+                          [s, log_sum, target](offset_t t, double* out) {
                             for (offset_t v = 0; v < s.columns(); ++v) {
-                              out[v] = t == s.length()
-                                           ? 0
-                                           : s.weight(t) * (std::exp(s.logits(t)[v] - log_sum(t)) -
-                                                            (v == target(t) ? 1 : 0));
+                              out[v] = s.weight(t) * (std::exp(s.logits(t)[v] - log_sum(t)) -
+                                                      (v == target(t) ? 1 : 0));
                             }
                           });
+  }
+};
+
+/// The output at the last token of each sequence, squared; what it writes, it writes only there.
+struct reward_squared {
+  static constexpr auto input = loss_input::logits;
+  static constexpr auto level = loss_level::sequence;
+  static constexpr bool last_row = true;
+  using metrics = no_metrics;
+  SEQPACK_HD auto operator()(const auto& s) const {
+    if (s.length() == 0) return result(s, 0);
+    return result(s, s.logits(s.length())[0]);
+  }
+
+ private:
+  static auto result(const auto& s, double reward) {
+    return differentiable(reward * reward, [s, reward](offset_t t, double* out) {
+      if (t == s.length()) out[0] = 2 * reward;
+    });
   }
 };
 
@@ -441,7 +456,146 @@ BOOST_AUTO_TEST_CASE(a_gradient_that_does_not_fit_is_refused) {
   };
   refuse({gradient.data(), 7, 8}, "gradient rows", "7", "it must be 8");
   refuse({gradient.data(), 8, 7}, "gradient columns", "7", "it must be 8");
-  refuse({nullptr, 8, 8}, "gradient", "null", "rows of the logits");
+  refuse({nullptr, 8, 8}, "gradient", "null", "64 elements");
   refuse({model.logits.data() + 1, 7, 8}, "gradient rows", "7", "it must be 8");
   BOOST_TEST(std::abs(step.loss().value() - example_nll) < 1e-14);
+}
+
+BOOST_AUTO_TEST_CASE(the_gradient_is_that_of_the_model_s_own_logits) {
+  for (const bool of_rows : {false, true}) {
+    std::vector<double> gradients[2];
+    for (const bool in_place : {false, true}) {
+      auto options = three_tokens;
+      options.temperature = 4;
+      options.scale_in_place = in_place;
+      by_parameters model;
+      std::vector<double>& gradient = gradients[in_place];
+      gradient.resize(64);
+      const matrix_view<double> rows(gradient.data(), 8, 8);
+      if (of_rows) {
+        auto step = run(model, packed_setup(), options, example(), nll_of_logits{});
+        step.loss(rows);
+      } else {
+        auto step = run(model, packed_setup(), options);
+        step.loss(rows);
+      }
+    }
+    for (std::size_t k = 0; k < 64; ++k)
+      BOOST_TEST(std::abs(gradients[0][k] - gradients[1][k]) < 1e-14);
+    BOOST_TEST(gradients[0][0] != 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_output_at_the_last_token_is_for_who_asks_for_it) {
+  table_model<attention_input::packed_parameters, double, output_kind::value_head> model{.columns =
+                                                                                             1};
+  masked_text text = example();
+  text.lengths = {3, 0};
+  auto step = run(model, packed_setup(), {.global_valid_seqs = 2}, text, reward_squared{});
+  std::vector<double> gradient(4, 9);
+  const double reward = table_logit(3, 0);
+  BOOST_TEST(step.loss(matrix_view<double>(gradient.data(), 4, 1)).value() == reward * reward / 2);
+  const std::vector<double> expected{0, 0, reward, 0};
+  BOOST_TEST(gradient == expected, per_element());
+}
+
+BOOST_AUTO_TEST_CASE(an_overwritten_loss_is_so_for_all_copies) {
+  by_parameters model;
+  auto step = run(model, packed_setup());
+  auto copy = step.loss;
+  step.loss(step.output.rows);
+  BOOST_CHECK_EXCEPTION(copy(), invalid_input,
+                        refused("logits", "overwritten by the gradient", "called once"));
+}
+
+BOOST_AUTO_TEST_CASE(no_rows_of_some_width_without_packing) {
+  by_mask model;
+  masked_text text;
+  text.width = 5;
+  const document_options apart{.end_of_document = 7, .reset_attention_mask = true};
+  BOOST_TEST(run(model, unpacked_setup(), three_tokens, text).loss().value() == 0);
+  BOOST_TEST(run(model, unpacked_setup(apart), three_tokens, text).loss().value() == 0);
+}
+
+namespace {
+
+/// The same logits whatever the ids are.
+struct constant_model : by_parameters {
+  template <class Input>
+  model_output<double> operator()(const Input& input) {
+    logits.assign(static_cast<std::size_t>(input.ids.rows * 8), 0.5);
+    return {matrix_view<double>(logits.data(), input.ids.rows, 8), column_range(8)};
+  }
+};
+struct read_only_model : by_parameters {
+  template <class Input>
+  model_output<const double> operator()(const Input& input) {
+    const auto made = by_parameters::operator()(input);
+    return {made.rows, made.columns};
+  }
+};
+struct half_a_head
+    : table_model<attention_input::packed_parameters, double, output_kind::value_head> {
+  template <class Input>
+  model_output<double> operator()(const Input& input) {
+    logits.assign(static_cast<std::size_t>(input.ids.rows), 3);
+    return {matrix_view<double>(logits.data(), input.ids.rows, 1), column_range(1, 2, 2)};
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_id_that_looks_like_no_label_is_a_target_still) {
+  constant_model model;
+  masked_text text = example();
+  text.ids[1] = ignored_label;
+  BOOST_CHECK_EXCEPTION(run(model, packed_setup(), three_tokens, text), invalid_input,
+                        refused("input_ids[0][1]", "-100", "from 0 to 7"));
+  text.token_masks[1] = 0;
+  BOOST_TEST(run(model, packed_setup(), three_tokens, text).loss().value() > 0);
+}
+
+BOOST_AUTO_TEST_CASE(logits_that_cannot_be_written) {
+  read_only_model model;
+  auto step = run(model, packed_setup());
+  BOOST_TEST(std::abs(step.loss().value() - example_nll) < 1e-14);
+  std::vector<double> gradient(64);
+  BOOST_TEST(step.loss(matrix_view<double>(gradient.data(), 8, 8)).value() > 0);
+  auto options = three_tokens;
+  options.scale_in_place = true;
+  BOOST_CHECK_EXCEPTION(run(model, packed_setup(), options), invalid_input,
+                        refused("scale_in_place", "set", "cannot be written"));
+}
+
+BOOST_AUTO_TEST_CASE(all_columns_of_a_value_head) {
+  half_a_head model;
+  BOOST_CHECK_EXCEPTION(run(model, packed_setup(), three_tokens, example(), squared_error{}),
+                        invalid_input, refused("vocabulary columns", "[1, 2)", "must hold all 2"));
+}
+
+BOOST_AUTO_TEST_CASE(temperatures_without_a_reciprocal) {
+  by_parameters model;
+  auto options = three_tokens;
+  options.temperature = 1e-310;
+  BOOST_CHECK_EXCEPTION(run(model, packed_setup(), options), invalid_input,
+                        refused("temperature", "0.000000", "reciprocal"));
+  table_model<attention_input::packed_parameters, float> in_float;
+  options.temperature = 1e-39;
+  BOOST_CHECK_EXCEPTION(run(in_float, packed_setup(), options), invalid_input,
+                        refused("temperature", "0.000000", "reciprocal"));
+}
+
+BOOST_AUTO_TEST_CASE(bounds_of_64_bits) {
+  by_parameters model;
+  const packed<padding<each_multiple_of<4>>, no_context_parallel, attention_bounds::padded,
+               std::int64_t>
+      wide(padding{each_multiple_of<4>{}});
+  auto step = run(model, forward_setup(wide, &masked_text::lengths));
+  static_assert(std::same_as<decltype(step.inputs.input().params.cu_seqlens_q),
+                             std::span<const std::int64_t>>);
+  BOOST_TEST(std::abs(step.loss().value() - example_nll) < 1e-14);
+  by_mask unpacked;
+  auto other = run(unpacked, forward_setup(not_packed<no_context_parallel, std::int64_t>{},
+                                           &masked_text::lengths));
+  BOOST_TEST(std::abs(other.loss().value() - example_nll) < 1e-14);
 }

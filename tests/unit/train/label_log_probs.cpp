@@ -399,3 +399,30 @@ BOOST_AUTO_TEST_CASE(to_the_batch_and_back) {
     }
   }
 }
+
+BOOST_AUTO_TEST_CASE(outputs_in_the_batch_are_checked_together) {
+  const std::vector<int> lengths{3, 2};
+  const std::vector<int> ids{1, 2, 0, 2, 1, 0};
+  const batch_view<const int> table(ids.data(), 2, 3);
+  const auto layout = make_layout(lengths);
+  std::vector<double> logits(15, 1);
+  const matrix_view<double> rows(logits.data(), 5, 3);
+  self_communicator one;
+  std::vector<double> out(4, 77);
+  std::vector<double> entropy(4, 77);
+  const auto refuse = [&](const batch_view<double>& to, const batch_view<double>& entropies,
+                          const char* entry, const char* value, const char* limit) {
+    BOOST_CHECK_EXCEPTION(next_token_logprobs(host, layout, one, one, table, rows, column_range(3),
+                                              to, {}, entropies),
+                          invalid_input, refused(entry, value, limit));
+    for (const double x : out) BOOST_TEST(x == 77);
+    for (const double x : logits) BOOST_TEST(x == 1);
+  };
+  const batch_view<double> fits(out.data(), 2, 2);
+  refuse(fits, {entropy.data(), 2, 1}, "entropy width", "1", "at least 2");
+  refuse({out.data(), 2, 1}, {}, "log-probabilities width", "1", "at least 2");
+  refuse(fits, fits, "entropy", "in the memory of log-probabilities", "must not alias");
+  refuse({logits.data(), 2, 2}, {}, "log-probabilities", "in the memory of logits",
+         "must not alias");
+  refuse(fits, {nullptr, 2, 2}, "entropy", "null", "4 elements");
+}

@@ -11,6 +11,7 @@
 #include "seqpack/pack/layout.hpp"
 #include "seqpack/train/clipped_policy_gradient.hpp"
 #include "seqpack/train/dpo.hpp"
+#include "seqpack/train/evaluate.hpp"
 #include "seqpack/train/nll.hpp"
 #include "support/refused.hpp"
 #include "support/train_batch.hpp"
@@ -32,7 +33,7 @@ struct of_logits {
   using metrics = no_metrics;
   auto operator()(const auto& s) const {
     return differentiable(s.sum([&](offset_t t) { return s.logits(t)[0]; }),
-                          [](offset_t, auto* out) { out[0] = 1; });
+                          [](offset_t, double* out) { out[0] = 1; });
   }
 };
 static_assert(loss_function<of_logits>);
@@ -70,6 +71,37 @@ struct owns_memory : nll {
 };
 static_assert(!loss_function<value_alone> && !loss_function<one_derivative_of_two> &&
               !loss_function<no_level> && !loss_function<owns_memory> && !loss_function<int>);
+
+struct derivative_of_another_kind : nll {
+  auto operator()(const auto& s) const {
+    return differentiable(s.tokens(), [](offset_t, double* out) { out[0] = 0; });
+  }
+};
+struct of_nobody : nll {
+  static constexpr std::size_t sequences = 0;
+};
+/// Constrained, so that the concept says no and the compiler does not.
+template <class S>
+concept has_advantages = requires(const S& s) { s.value(advantages, offset_t{1}); };
+struct undeclared_field {
+  static constexpr auto input = loss_input::next_token_logprobs;
+  static constexpr auto level = loss_level::token;
+  using metrics = no_metrics;
+  auto operator()(const has_advantages auto& s) const {
+    return differentiable(s.tokens(), [](offset_t) { return 0.0; });
+  }
+};
+struct declared_field {
+  static constexpr auto input = loss_input::next_token_logprobs;
+  static constexpr auto level = loss_level::token;
+  using metrics = no_metrics;
+  using fields = field_tags<advantages_t>;
+  auto operator()(const has_advantages auto& s) const {
+    return differentiable(s.tokens(), [](offset_t) { return 0.0; });
+  }
+};
+static_assert(!loss_function<derivative_of_another_kind> && !loss_function<of_nobody>);
+static_assert(!loss_function<undeclared_field> && loss_function<declared_field>);
 
 struct total {
   static constexpr std::string_view name = "total";
@@ -166,4 +198,57 @@ BOOST_AUTO_TEST_CASE(options_of_dpo) {
   BOOST_CHECK_EXCEPTION(dpo<>({.sft_weight = std::numeric_limits<double>::infinity()}),
                         invalid_input, refused("sft_weight", "inf", "finite"));
   BOOST_TEST(dpo<>({.beta = 2}).options().beta == 2);
+}
+
+namespace {
+
+struct ragged_masks {
+  std::vector<int> lengths{3};
+  std::vector<int> ids{1, 2, 3};
+  std::vector<float> masks{1, 2};  ///< one too few
+  std::vector<int> offsets{0, 2};
+  auto fields() const {
+    return field_list(token_field(input_ids, batch_view(ids.data(), 1, 3)),
+                      token_field(token_mask, ragged_view(row_view<const float>(masks),
+                                                          offsets.data(), offset_t{1})));
+  }
+};
+
+struct far_off {
+  std::vector<int> lengths{2};
+  std::vector<int> ids{1, 1};
+  std::vector<double> zero{0, 0};
+  std::vector<double> far{1e300, 1e300};
+  auto fields() const {
+    const batch_view<const double> near_by(zero.data(), 1, 2);
+    const batch_view<const double> far_away(far.data(), 1, 2);
+    return field_list(token_field(input_ids, batch_view(ids.data(), 1, 2)),
+                      token_field(prev_logprobs, near_by), token_field(advantages, near_by),
+                      token_field(reference_logprobs, far_away));
+  }
+};
+
+}  // namespace
+
+// A device cannot be asked for the bounds beforehand.
+BOOST_AUTO_TEST_CASE(nothing_is_read_outside_of_a_row) {
+  const ragged_masks text;
+  const auto fields = text.fields();
+  BOOST_TEST(targets::token_weight(fields, {}, 0, 1) == 2);
+  BOOST_TEST(targets::token_weight(fields, {}, 0, 2) == 0);
+  BOOST_TEST(
+      std::isnan(targets::token_value<double>(token_mask, fields, 0, 2, losses::not_a_number)));
+}
+
+BOOST_AUTO_TEST_CASE(a_penalty_of_0_is_none) {
+  const far_off batch;  // by an infinite divergence
+  const auto layout = make_layout(batch.lengths);
+  std::vector<double> logits(4);
+  self_communicator one;
+  const matrix_view<double> rows(logits.data(), 2, 2);
+  const clipped_policy_gradient<loss_level::token, kl_estimate::k3> loss({.kl_penalty = 0});
+  const auto result = evaluate_loss(host, layout, one, one, batch, loss, rows, column_range(2),
+                                    {.counts = {1, 1}}, rows);
+  BOOST_TEST(result.value() == 0);
+  for (const double g : logits) BOOST_TEST(g == 0);
 }

@@ -91,6 +91,7 @@ BOOST_AUTO_TEST_CASE(of_nothing) {
   BOOST_TEST(m[least{}] == infinity);
   BOOST_TEST(m[most{}] == -infinity);
   BOOST_TEST(make({0, 0, 0, 0, 0, infinity, -infinity}, {0, 0})[per_token_mean{}] == 0);
+  BOOST_TEST(make({0, infinity, 0, 0, 0, 0, 0}, {0, 0})[per_token_mean{}] == 0);
 }
 
 BOOST_AUTO_TEST_CASE(merging_skips_who_had_nothing) {
