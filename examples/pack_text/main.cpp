@@ -13,14 +13,16 @@
 #include <seqpack/exec/threads.hpp>
 #endif
 
+#include "../text_tools/corpus.hpp"
+#include "../text_tools/progress_bar.hpp"
 #include "batch.hpp"
-#include "corpus.hpp"
 #include "report.hpp"
 #include "round_trip.hpp"
 
 namespace {
 
 using namespace pack_text;
+using text_tools::paragraph_reader;
 
 struct options {
   std::vector<std::string> files;
@@ -54,7 +56,7 @@ totals run(const Executor& where, const options& o, paragraph_reader& reader,
            std::vector<scenario>& scenarios) {
   totals sum;
   workspace tensors;
-  progress_bar progress;
+  text_tools::progress_bar progress;
   for (auto paragraphs = reader.next(o.batch); !paragraphs.empty();
        paragraphs = reader.next(o.batch)) {
     const batch text = make_batch(paragraphs);
@@ -77,7 +79,7 @@ totals run_where_asked(const options& o, paragraph_reader& reader,
 
 void pack_files(const options& o) {
   std::vector<std::filesystem::path> files(o.files.begin(), o.files.end());
-  if (files.empty()) files = default_files();
+  if (files.empty()) files = text_tools::default_files();
   const auto file_count = static_cast<offset_t>(files.size());
   paragraph_reader reader(std::move(files), o.longest);
   std::vector<scenario> scenarios = make_scenarios(o.total_multiple);

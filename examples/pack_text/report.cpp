@@ -1,52 +1,20 @@
 #include "report.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <iomanip>
-#include <iostream>
-#include <sstream>
 #include <string>
+
+#include "../text_tools/format.hpp"
 
 namespace pack_text {
 
 namespace {
 
-std::string with_separators(offset_t number) {
-  const std::string digits = std::to_string(number);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
-std::string with_decimals(double number, int decimals) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(decimals) << number;
-  return text.str();
-}
-
-std::string percent(offset_t part, offset_t whole) {
-  if (whole == 0) return "-";
-  return with_decimals(100.0 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
-}
-
-std::string counted(offset_t number, const char* what, const char* plural = "s") {
-  return with_separators(number) + " " + what + (number == 1 ? "" : plural);
-}
-
-std::string with_unit(double value, const std::string& unit) {
-  const char* prefix = "";
-  for (const char* larger : {"k", "M", "G", "T"}) {
-    if (value < 1000) break;
-    value /= 1000;
-    prefix = larger;
-  }
-  return with_decimals(value, 2) + ' ' + prefix + unit;
-}
+using text_tools::counted;
+using text_tools::percent;
+using text_tools::with_separators;
+using text_tools::with_unit;
 
 std::string rate(double bytes, double seconds) {
   return seconds > 0 ? with_unit(bytes / seconds, "B/s") : "-";
@@ -108,24 +76,6 @@ void print_table(std::ostream& out, const std::vector<scenario>& scenarios, cons
     if (k > 0 && (k == 1 || rows[k][0] != rows[k - 1][0])) out << '\n';
     print_row(out, rows[k], widths);
   }
-}
-
-progress_bar::progress_bar()
-    : terminal_(isatty(STDERR_FILENO) != 0), next_(clock::now() + std::chrono::milliseconds(500)) {}
-
-progress_bar::~progress_bar() {
-  if (shown_) std::cerr << "\r\033[K" << std::flush;
-}
-
-void progress_bar::show(std::uintmax_t done, std::uintmax_t total) {
-  if (!terminal_ || total == 0 || clock::now() < next_) return;
-  constexpr int width = 40;
-  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
-  const auto filled = static_cast<std::size_t>(share * width);
-  std::cerr << "\r[" << std::string(filled, '#') << std::string(width - filled, '.') << "] "
-            << static_cast<int>(share * 100) << " %" << std::flush;
-  shown_ = true;
-  next_ = clock::now() + std::chrono::milliseconds(100);
 }
 
 }  // namespace pack_text

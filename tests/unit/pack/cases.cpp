@@ -37,8 +37,8 @@ ids tokens_of(const std::vector<int>& lengths, int width) {
 }
 
 /// A batch as wide as its longest sequence and two more columns.
-struct batch {
-  explicit batch(const std::vector<int>& lengths)
+struct id_batch {
+  explicit id_batch(const std::vector<int>& lengths)
       : size(static_cast<offset_t>(lengths.size())),
         width(*std::max_element(lengths.begin(), lengths.end()) + 2),
         tokens(tokens_of(lengths, static_cast<int>(width))) {}
@@ -50,14 +50,14 @@ struct batch {
 };
 
 template <class Layout, class Place>
-ids packed(const Layout& layout, Place at, const batch& from) {
+ids packed_ids(const Layout& layout, Place at, const id_batch& from) {
   ids out(static_cast<std::size_t>(layout.view().rows(at)), 777);
   pack(host, layout, at, field(from.view(), out));
   return out;
 }
 
 template <class Layout, class Place>
-ids labels_of(const Layout& layout, Place at, const batch& from, offset_t shift = 1) {
+ids labels_of(const Layout& layout, Place at, const id_batch& from, offset_t shift = 1) {
   ids out(static_cast<std::size_t>(layout.view().rows(at)), 777);
   per_token(host, layout, at, labels(from.view(), out, {.shift = shift}));
   return out;
@@ -82,7 +82,7 @@ auto each_of(offset_t multiple) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(case_01_real_length_far_below_the_aligned_one) {
-  const batch from({38});
+  const id_batch from({38});
   const auto layout = make_layout(std::vector{38}, each_of(128), context_parallel{4});
   const ids real_tokens_of_ranks{16, 16, 6, 0};
   for (offset_t r = 0; r < 4; ++r) {
@@ -91,27 +91,28 @@ BOOST_AUTO_TEST_CASE(case_01_real_length_far_below_the_aligned_one) {
   }
   ids rank2(32, 0);
   std::iota(rank2.begin(), rank2.begin() + 6, 132);
-  BOOST_TEST(packed(layout, shard{2}, from) == rank2, per_element());
-  BOOST_TEST(packed(layout, shard{3}, from) == ids(32, 0), per_element());
+  BOOST_TEST(packed_ids(layout, shard{2}, from) == rank2, per_element());
+  BOOST_TEST(packed_ids(layout, shard{3}, from) == ids(32, 0), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(case_02_target_slice_without_source) {
-  const batch from({10});
+  const id_batch from({10});
   const auto layout = make_layout(std::vector{10}, each_of(32), context_parallel{8});
   const std::vector<ids> shards{{100, 101, 0, 0}, {102, 103, 0, 0}, {104, 105, 0, 0},
                                 {106, 107, 0, 0}, {108, 109, 0, 0}, {0, 0, 0, 0},
                                 {0, 0, 0, 0},     {0, 0, 0, 0}};
   for (offset_t r = 0; r < 8; ++r) {
-    BOOST_TEST(packed(layout, shard{r}, from) == shards[static_cast<std::size_t>(r)],
+    BOOST_TEST(packed_ids(layout, shard{r}, from) == shards[static_cast<std::size_t>(r)],
                per_element());
   }
 }
 
 BOOST_AUTO_TEST_CASE(case_03_placeholder_sample) {
-  const batch from({2});
+  const id_batch from({2});
   const auto layout = make_layout(std::vector{2}, each_of(16), context_parallel{2});
-  BOOST_TEST(packed(layout, shard{0}, from) == (ids{100, 101, 0, 0, 0, 0, 0, 0}), per_element());
-  BOOST_TEST(packed(layout, shard{1}, from) == ids(8, 0), per_element());
+  BOOST_TEST(packed_ids(layout, shard{0}, from) == (ids{100, 101, 0, 0, 0, 0, 0, 0}),
+             per_element());
+  BOOST_TEST(packed_ids(layout, shard{1}, from) == ids(8, 0), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(case_04_second_chunk_is_all_padding) {
@@ -126,24 +127,24 @@ BOOST_AUTO_TEST_CASE(case_04_second_chunk_is_all_padding) {
 }
 
 BOOST_AUTO_TEST_CASE(case_05_last_token_of_an_odd_length) {
-  const batch from({7});
+  const id_batch from({7});
   const auto layout = make_layout(std::vector{7}, each_of(4), context_parallel{2});
-  BOOST_TEST(packed(layout, shard{0}, from) == (ids{100, 101, 106, 0}), per_element());
-  BOOST_TEST(packed(layout, shard{1}, from) == (ids{102, 103, 104, 105}), per_element());
+  BOOST_TEST(packed_ids(layout, shard{0}, from) == (ids{100, 101, 106, 0}), per_element());
+  BOOST_TEST(packed_ids(layout, shard{1}, from) == (ids{102, 103, 104, 105}), per_element());
   BOOST_TEST(real_tokens(layout, shard{0}) == 3);
   BOOST_TEST(real_tokens(layout, shard{1}) == 4);
 }
 
 BOOST_AUTO_TEST_CASE(case_06_shards_of_four_sequences) {
-  const batch from({4, 8, 6, 10});
+  const id_batch from({4, 8, 6, 10});
   const auto layout = make_layout(std::vector{4, 8, 6, 10}, each_of(4), context_parallel{2});
   BOOST_TEST(to_vector(layout.cu_seqlens()) == (bounds{0, 4, 12, 18, 28}), per_element());
   BOOST_TEST(to_vector(layout.cu_seqlens_padded()) == (bounds{0, 4, 12, 20, 32}), per_element());
-  BOOST_TEST(packed(layout, shard{0}, from) ==
+  BOOST_TEST(packed_ids(layout, shard{0}, from) ==
                  (ids{100, 103, 200, 201, 206, 207, 300, 301, 0, 0, 400, 401, 402, 409, 0, 0}),
              per_element());
-  BOOST_TEST(packed(layout, shard{1}, from) == (ids{101, 102, 202, 203, 204, 205, 302, 303, 304,
-                                                    305, 403, 404, 405, 406, 407, 408}),
+  BOOST_TEST(packed_ids(layout, shard{1}, from) == (ids{101, 102, 202, 203, 204, 205, 302, 303, 304,
+                                                        305, 403, 404, 405, 406, 407, 408}),
              per_element());
 }
 
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(case_07_bounds_of_a_shard) {
 }
 
 BOOST_AUTO_TEST_CASE(case_08_identical_sequences_have_identical_shares) {
-  const batch from({6, 6});
+  const id_batch from({6, 6});
   const auto layout = make_layout(std::vector{6, 6}, each_of(8), context_parallel{4});
   bounds local(3);
   shard_bounds(host, layout, local);
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(case_08_identical_sequences_have_identical_shares) {
   const std::vector<ids> shards{
       {100, 0, 200, 0}, {101, 0, 201, 0}, {102, 105, 202, 205}, {103, 104, 203, 204}};
   for (offset_t r = 0; r < 4; ++r) {
-    BOOST_TEST(packed(layout, shard{r}, from) == shards[static_cast<std::size_t>(r)],
+    BOOST_TEST(packed_ids(layout, shard{r}, from) == shards[static_cast<std::size_t>(r)],
                per_element());
   }
 }
@@ -253,11 +254,11 @@ BOOST_AUTO_TEST_CASE(case_16_per_token_tables_have_the_padded_size) {
 }
 
 BOOST_AUTO_TEST_CASE(case_17_output_keeps_the_padded_row_count) {
-  const batch from({5, 3});
+  const id_batch from({5, 3});
   const auto layout = make_layout(std::vector{5, 3}, each_of(4));
-  BOOST_TEST(
-      packed(layout, full_row, from) == (ids{100, 101, 102, 103, 104, 0, 0, 0, 200, 201, 202, 0}),
-      per_element());
+  BOOST_TEST(packed_ids(layout, full_row, from) ==
+                 (ids{100, 101, 102, 103, 104, 0, 0, 0, 200, 201, 202, 0}),
+             per_element());
   BOOST_TEST(to_vector(layout.cu_seqlens()) == (bounds{0, 5, 8}), per_element());
   BOOST_TEST(to_vector(layout.cu_seqlens_padded()) == (bounds{0, 8, 12}), per_element());
 }
@@ -306,7 +307,7 @@ BOOST_AUTO_TEST_CASE(case_21_span_wider_than_the_input_row) {
 }
 
 BOOST_AUTO_TEST_CASE(case_28_labels_of_odd_lengths) {
-  const batch from({5, 3});
+  const id_batch from({5, 3});
   const std::vector lengths{5, 3};
   const auto halves = make_layout(lengths, each_of(4), context_parallel{2});
   BOOST_TEST(labels_of(halves, shard{0}, from) == (ids{101, 102, ign, ign, 201, ign}),
@@ -321,29 +322,29 @@ BOOST_AUTO_TEST_CASE(case_28_labels_of_odd_lengths) {
     const auto layout = make_layout(std::vector{tiny}, each_of(4), context_parallel{2});
     const auto size = static_cast<std::size_t>(layout.shard_tokens());
     for (offset_t r = 0; r < 2; ++r) {
-      BOOST_TEST(labels_of(layout, shard{r}, batch({tiny})) == ids(size, ign), per_element());
+      BOOST_TEST(labels_of(layout, shard{r}, id_batch({tiny})) == ids(size, ign), per_element());
     }
   }
 }
 
 BOOST_AUTO_TEST_CASE(case_29_labels_of_padded_shards) {
-  const batch from({3, 2});
+  const id_batch from({3, 2});
   const auto layout = make_layout(std::vector{3, 2}, each_of(4), context_parallel{2});
-  BOOST_TEST(packed(layout, shard{0}, from) == (ids{100, 0, 200, 0}), per_element());
-  BOOST_TEST(packed(layout, shard{1}, from) == (ids{101, 102, 201, 0}), per_element());
+  BOOST_TEST(packed_ids(layout, shard{0}, from) == (ids{100, 0, 200, 0}), per_element());
+  BOOST_TEST(packed_ids(layout, shard{1}, from) == (ids{101, 102, 201, 0}), per_element());
   BOOST_TEST(labels_of(layout, shard{0}, from) == (ids{101, ign, 201, ign}), per_element());
   BOOST_TEST(labels_of(layout, shard{1}, from) == (ids{102, ign, ign, ign}), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(case_30_label_at_the_edge_of_a_chunk) {
-  const batch from({8});
+  const id_batch from({8});
   const auto layout = make_layout(std::vector{8}, no_padding{}, context_parallel{2});
   BOOST_TEST(labels_of(layout, shard{0}, from) == (ids{101, 102, 107, ign}), per_element());
   BOOST_TEST(labels_of(layout, shard{1}, from) == (ids{103, 104, 105, 106}), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(case_31_labels_stay_at_the_rows_that_predict) {
-  const batch from({3, 2});
+  const id_batch from({3, 2});
   const auto layout = make_layout(std::vector{3, 2});
   const ids found = labels_of(layout, full_row, from);
   BOOST_TEST(found == (ids{101, 102, ign, 201, ign}), per_element());
@@ -353,7 +354,7 @@ BOOST_AUTO_TEST_CASE(case_31_labels_stay_at_the_rows_that_predict) {
 }
 
 BOOST_AUTO_TEST_CASE(case_32_shift_crosses_ranks_and_stops_at_documents) {
-  const batch from({4, 4});
+  const id_batch from({4, 4});
   const auto layout = make_layout(std::vector{4, 4}, no_padding{}, context_parallel{2});
   BOOST_TEST(labels_of(layout, shard{0}, from) == (ids{101, ign, 201, ign}), per_element());
   BOOST_TEST(labels_of(layout, shard{1}, from) == (ids{102, 103, 202, 203}), per_element());
@@ -405,10 +406,10 @@ BOOST_AUTO_TEST_CASE(case_51_gathered_shards_in_sequence_order) {
 
 BOOST_AUTO_TEST_CASE(case_52_round_trip_through_an_order) {
   const std::vector<offset_t> order{2, 0, 1};
-  const batch from({2, 3, 1});
+  const id_batch from({2, 3, 1});
   const auto layout =
       make_layout(std::vector{2, 3, 1}, each_of(2), no_context_parallel{}, {.order = order});
-  const ids row = packed(layout, full_row, from);
+  const ids row = packed_ids(layout, full_row, from);
   BOOST_TEST(row == (ids{300, 0, 100, 101, 200, 201, 202, 0}), per_element());
   ids back(3 * 3, 777);
   unpack(host, layout, full_row, field(row, batch_view(back.data(), 3, 3)));
@@ -426,11 +427,11 @@ BOOST_AUTO_TEST_CASE(case_52_round_trip_through_an_order) {
 
 BOOST_AUTO_TEST_CASE(case_53_results_in_the_order_of_the_caller) {
   const std::vector<offset_t> sorted{1, 0, 2};
-  const batch from({2, 5, 1});
+  const id_batch from({2, 5, 1});
   const auto layout =
       make_layout(std::vector{2, 5, 1}, no_padding{}, no_context_parallel{}, {.order = sorted});
   BOOST_TEST(to_vector(layout.cu_seqlens()) == (bounds{0, 5, 7, 8}), per_element());
-  const ids row = packed(layout, full_row, from);
+  const ids row = packed_ids(layout, full_row, from);
   BOOST_TEST(row == (ids{200, 201, 202, 203, 204, 100, 101, 300}), per_element());
   ids back(3 * 5, 777);
   unpack(host, layout, full_row, field(row, batch_view(back.data(), 3, 5)));
@@ -439,9 +440,9 @@ BOOST_AUTO_TEST_CASE(case_53_results_in_the_order_of_the_caller) {
 }
 
 BOOST_AUTO_TEST_CASE(case_54_round_trip_keeps_the_width) {
-  const batch from({4, 2, 3});
+  const id_batch from({4, 2, 3});
   const auto layout = make_layout(std::vector{4, 2, 3});
-  const ids row = packed(layout, full_row, from);
+  const ids row = packed_ids(layout, full_row, from);
   ids back(3 * 5, 777);
   unpack(host, layout, full_row, field(row, batch_view(back.data(), 3, 5)));
   BOOST_TEST(back == (ids{100, 101, 102, 103, 0, 200, 201, 0, 0, 0, 300, 301, 302, 0, 0}),
@@ -553,18 +554,18 @@ BOOST_AUTO_TEST_CASE(case_63_strided_inputs) {
 
 BOOST_AUTO_TEST_CASE(case_76_bounds_are_never_sharded) {
   const std::vector lengths{1, 64, 65, 3};
-  const batch from(lengths);
+  const id_batch from(lengths);
   const auto layout = make_layout(lengths, each_of(64), context_parallel{32});
-  for (offset_t r = 0; r < 32; ++r) BOOST_TEST(packed(layout, shard{r}, from).size() == 10);
+  for (offset_t r = 0; r < 32; ++r) BOOST_TEST(packed_ids(layout, shard{r}, from).size() == 10);
   BOOST_TEST(to_vector(layout.cu_seqlens()) == (bounds{0, 1, 65, 130, 133}), per_element());
   BOOST_TEST(to_vector(layout.cu_seqlens_padded()) == (bounds{0, 64, 128, 256, 320}),
              per_element());
 }
 
 BOOST_AUTO_TEST_CASE(case_77_ids_without_labels) {
-  const batch from({2, 1});
+  const id_batch from({2, 1});
   const auto layout = make_layout(std::vector{2, 1}, each_of(2));
-  BOOST_TEST(packed(layout, full_row, from) == (ids{100, 101, 200, 0}), per_element());
+  BOOST_TEST(packed_ids(layout, full_row, from) == (ids{100, 101, 200, 0}), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(case_78_positions_of_both_halves) {
@@ -589,14 +590,14 @@ BOOST_AUTO_TEST_CASE(case_78_positions_of_both_halves) {
 }
 
 BOOST_AUTO_TEST_CASE(case_79_sequences_are_isolated) {
-  batch from({3, 2});
+  id_batch from({3, 2});
   const auto layout = make_layout(std::vector{3, 2}, each_of(4), context_parallel{2});
   for (offset_t r = 0; r < 2; ++r) {
-    const ids row = packed(layout, shard{r}, from);
+    const ids row = packed_ids(layout, shard{r}, from);
     const ids targets = labels_of(layout, shard{r}, from);
-    batch changed = from;
+    id_batch changed = from;
     std::fill_n(changed.tokens.begin(), changed.width, 5);
-    const ids changed_row = packed(layout, shard{r}, changed);
+    const ids changed_row = packed_ids(layout, shard{r}, changed);
     const ids changed_targets = labels_of(layout, shard{r}, changed);
     for (std::size_t k = 2; k < 4; ++k) {
       BOOST_TEST(changed_row[k] == row[k]);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace pack_text {
+namespace text_tools {
 
 /// Reads the paragraphs of several files, which blank lines separate, one after the other.
 class paragraph_reader {
@@ -41,4 +41,4 @@ class paragraph_reader {
 /// own documents.
 std::vector<std::filesystem::path> default_files();
 
-}  // namespace pack_text
+}  // namespace text_tools

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace pack_text {
+namespace text_tools {
 
 namespace {
 
@@ -93,7 +93,7 @@ bool paragraph_reader::next_line(std::string& line) {
 std::vector<fs::path> default_files() {
   std::vector<fs::path> files = files_of("/usr/share/common-licenses");
   if (!files.empty()) return files;
-  const fs::path project = PACK_TEXT_FALLBACK;
+  const fs::path project = TEXT_TOOLS_FALLBACK;
   files = files_of(project / "docs", ".md");
   for (const char* name : {"README.md", "LICENSE"}) {
     if (fs::is_regular_file(project / name)) files.push_back(project / name);
@@ -101,4 +101,4 @@ std::vector<fs::path> default_files() {
   return files;
 }
 
-}  // namespace pack_text
+}  // namespace text_tools
