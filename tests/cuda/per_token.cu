@@ -20,7 +20,7 @@ oracle::numbers numbers(const std::vector<T>& values) {
   return {values.begin(), values.end()};
 }
 
-constexpr offset_t batch = 5;
+constexpr offset_t batch_rows = 5;
 constexpr offset_t width = 9;
 const std::vector<int> lengths{5, 0, 3, 9, 1};
 
@@ -38,11 +38,11 @@ void check_arrays(Sharding sharding, oracle::kind kind) {
       make_layout(lengths, padding{each_multiple_of<8>{}, total_multiple_of<64>{}, ghost_tail{}},
                   context_parallel{4, sharding}));
   std::vector<int> ids;
-  for (offset_t b = 0; b < batch; ++b) {
+  for (offset_t b = 0; b < batch_rows; ++b) {
     for (offset_t s = 0; s < width; ++s) ids.push_back(static_cast<int>(oracle::id(b, s)));
   }
   const device_array<int> ids_in(ids);
-  const batch_view<const int> tokens(ids_in.data(), batch, width);
+  const batch_view<const int> tokens(ids_in.data(), batch_rows, width);
   stream.wait();
 
   const auto check = [&](auto at, const oracle::tokens& place) {
@@ -84,7 +84,7 @@ void check_arrays(Sharding sharding, oracle::kind kind) {
     check(shard{rank}, place);
     const device_array<int> counts(lengths.size());
     real_tokens_per_sequence(stream.executor(), layout, shard{rank},
-                             row_view(counts.data(), batch));
+                             row_view(counts.data(), batch_rows));
     stream.wait();
     oracle::numbers expected_counts(lengths.size());
     for (const auto& t : place) {

@@ -24,7 +24,7 @@ oracle::numbers numbers(const std::vector<T>& values) {
   return {values.begin(), values.end()};
 }
 
-constexpr offset_t batch = 6;
+constexpr offset_t batch_rows = 6;
 constexpr offset_t width = 9;
 const std::vector<int> lengths{5, 0, 3, 8, 1, 9};
 
@@ -52,18 +52,19 @@ BOOST_FIXTURE_TEST_CASE(from_every_place, fixture) {
   const auto check = [&](auto at, const oracle::tokens& place) {
     const auto held = sources(place.size());
     const device_array<int> source(held);
-    const device_array<int> target(batch * width);
+    const device_array<int> target(batch_rows * width);
     const captured_call call(stream, [&] {
       unpack(stream.executor(), layout, at,
              field(row_view<const int>(source.data(), static_cast<offset_t>(held.size())),
-                   batch_view<int>(target.data(), batch, width), -5));
+                   batch_view<int>(target.data(), batch_rows, width), -5));
     });
     BOOST_TEST(call.launches == 1);
     BOOST_TEST(call.memsets + call.others == 0);
     call.replay(stream);
     stream.wait();
-    BOOST_TEST(numbers(target.values()) == oracle::unpack(place, numbers(held), batch, width, -5),
-               boost::test_tools::per_element());
+    BOOST_TEST(
+        numbers(target.values()) == oracle::unpack(place, numbers(held), batch_rows, width, -5),
+        boost::test_tools::per_element());
     BOOST_TEST(target.guards_intact());
   };
   stream.wait();
@@ -74,7 +75,7 @@ BOOST_FIXTURE_TEST_CASE(from_every_place, fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(own_tokens_alone, fixture) {
-  std::vector<int> table(batch * width, -9);
+  std::vector<int> table(batch_rows * width, -9);
   device_array<int> target(table);
   for (const offset_t rank : {0, 1}) {
     const auto& place = expected.shards[static_cast<std::size_t>(rank)];
@@ -82,7 +83,7 @@ BOOST_FIXTURE_TEST_CASE(own_tokens_alone, fixture) {
     const device_array<int> source(held);
     unpack_own(stream.executor(), layout, shard{rank},
                field(row_view<const int>(source.data(), static_cast<offset_t>(held.size())),
-                     batch_view<int>(target.data(), batch, width), -5));
+                     batch_view<int>(target.data(), batch_rows, width), -5));
     stream.wait();
     for (std::size_t k = 0; k < place.size(); ++k) {
       if (place[k].real) {
@@ -99,15 +100,16 @@ BOOST_FIXTURE_TEST_CASE(wide_rows_into_a_strided_target, fixture) {
   constexpr offset_t batch_stride = width * token_stride + 3;
   const auto held = sources(expected.row.size() * payload);
   const device_array<int> source(held);
-  const std::vector<int> poison(batch * batch_stride, -9);
+  const std::vector<int> poison(batch_rows * batch_stride, -9);
   const device_array<int> target(poison);
   unpack(
       stream.executor(), layout, full_row,
       field(row_view<const int>(source.data(), layout.total_tokens(), payload),
-            batch_view<int>(target.data(), batch, width, payload, batch_stride, token_stride), -5));
+            batch_view<int>(target.data(), batch_rows, width, payload, batch_stride, token_stride),
+            -5));
   stream.wait();
   auto table = poison;
-  for (offset_t b = 0; b < batch; ++b) {
+  for (offset_t b = 0; b < batch_rows; ++b) {
     for (offset_t s = 0; s < width; ++s) {
       for (offset_t d = 0; d < payload; ++d) {
         table[static_cast<std::size_t>(b * batch_stride + s * token_stride + d)] = -5;
@@ -137,10 +139,10 @@ BOOST_FIXTURE_TEST_CASE(ragged_and_left_padded, fixture) {
   const row_view<int> ragged_row(values_in.data(), offsets.back());
   const device_array<int> values_out(values.size());
   pack(stream.executor(), layout, all_shards,
-       field(ragged_view(ragged_row, offsets_in.data(), batch), row, -1));
+       field(ragged_view(ragged_row, offsets_in.data(), batch_rows), row, -1));
   unpack(stream.executor(), layout, all_shards,
          field(row, ragged_view(row_view<int>(values_out.data(), offsets.back()), offsets_in.data(),
-                                batch)));
+                                batch_rows)));
   stream.wait();
   const auto at = [&](offset_t b, offset_t s) {
     return values[static_cast<std::size_t>(offsets[static_cast<std::size_t>(b)] + s)];
@@ -154,15 +156,15 @@ BOOST_FIXTURE_TEST_CASE(ragged_and_left_padded, fixture) {
   std::vector<int> starts;
   for (const int length : lengths) starts.push_back(static_cast<int>(width) - length);
   const device_array<int> starts_in(starts);
-  const device_array<int> target(batch * width);
+  const device_array<int> target(batch_rows * width);
   unpack(stream.executor(), layout, all_shards,
          field(row,
-               left_padded_view(batch_view<int>(target.data(), batch, width),
+               left_padded_view(batch_view<int>(target.data(), batch_rows, width),
                                 static_cast<const int*>(starts_in.data())),
                -5));
   stream.wait();
-  oracle::numbers table(batch * width, -5);
-  for (offset_t b = 0; b < batch; ++b) {
+  oracle::numbers table(batch_rows * width, -5);
+  for (offset_t b = 0; b < batch_rows; ++b) {
     for (offset_t s = 0; s < lengths[static_cast<std::size_t>(b)]; ++s) {
       table[static_cast<std::size_t>(b * width + starts[static_cast<std::size_t>(b)] + s)] =
           at(b, s);
@@ -182,12 +184,12 @@ template <class T>
 void check_round_trip(const char* name, offset_t payload) {
   const fixture f;
   std::mt19937 random(11);
-  std::vector<T> table(static_cast<std::size_t>(batch * width * payload));
+  std::vector<T> table(static_cast<std::size_t>(batch_rows * width * payload));
   auto* const bytes = reinterpret_cast<unsigned char*>(table.data());
   for (std::size_t k = 0; k < table.size() * sizeof(T); ++k) {
     bytes[k] = static_cast<unsigned char>(random());
   }
-  for (offset_t b = 0; b < batch; ++b) {
+  for (offset_t b = 0; b < batch_rows; ++b) {
     for (offset_t s = lengths[static_cast<std::size_t>(b)]; s < width; ++s) {
       for (offset_t d = 0; d < payload; ++d) {
         table[static_cast<std::size_t>((b * width + s) * payload + d)] = T{};
@@ -199,9 +201,9 @@ void check_round_trip(const char* name, offset_t payload) {
   const device_array<T> out(table.size());
   const row_view<T> rows(shards.data(), f.layout.total_tokens(), payload);
   pack(f.stream.executor(), f.layout, all_shards,
-       field(batch_view<const T>(in.data(), batch, width, payload), rows));
+       field(batch_view<const T>(in.data(), batch_rows, width, payload), rows));
   unpack(f.stream.executor(), f.layout, all_shards,
-         field(rows, batch_view<T>(out.data(), batch, width, payload)));
+         field(rows, batch_view<T>(out.data(), batch_rows, width, payload)));
   f.stream.wait();
   const auto back = out.values();
   BOOST_TEST(std::memcmp(back.data(), table.data(), table.size() * sizeof(T)) == 0,

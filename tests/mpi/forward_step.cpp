@@ -194,8 +194,9 @@ BOOST_FIXTURE_TEST_CASE(an_iterator_that_fails, frame) {
   sharded_model model;
   model.range = my_columns();
   no_timer timer;
-  all_refuse([&] { forward_step(host, timer, next, model, nll{}, setup(), {}); },
-             "forward_step" + last_rank() + " is refused: the file has ended", "iterator");
+  all_refuse(
+      [&] { forward_step(host, timer, next, model, nll{}, setup(), {.global_valid_toks = 3}); },
+      "forward_step" + last_rank() + " is refused: the file has ended", "iterator");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_model_that_fails, frame) {
@@ -207,7 +208,7 @@ BOOST_FIXTURE_TEST_CASE(a_model_that_fails, frame) {
     const std::vector<masked_text> batches{example()};
     auto next = batches.begin();
     no_timer timer;
-    forward_step(host, timer, next, model, nll{}, setup(), {});
+    forward_step(host, timer, next, model, nll{}, setup(), {.global_valid_toks = 3});
     found.check(false, "nothing was thrown");
   } catch (const collective_mismatch& e) {
     const std::string text = e.what();
@@ -230,8 +231,9 @@ BOOST_FIXTURE_TEST_CASE(options_that_differ, frame) {
   model.range = my_columns();
   forward_options options{.global_valid_toks = 3};
   if (last) options.pass = loss_pass::per_sequence;
-  found.throws<collective_mismatch>([&] { step(model, example(), options); }, "hash of the options",
-                                    "options", true);
+  found.throws<collective_mismatch>([&] { step(model, example(), options); },
+                                    "hash of the options, sizes or order of the call", "options",
+                                    true);
   works();
 }
 
@@ -244,4 +246,33 @@ BOOST_FIXTURE_TEST_CASE(a_gradient_that_does_not_fit, frame) {
   all_refuse([&] { s.loss(wrong); },
              "gradient rows" + last_rank() + " is 31: it must be 32, as the logits have",
              "gradient");
+}
+
+BOOST_FIXTURE_TEST_CASE(vocabularies_that_differ, frame) {
+  // Along the context-parallel ranks, where columns are not compared otherwise.
+  if (cp.size() < 3 || tp_size > 1) return found.check(true, "needs three context-parallel ranks");
+  sharded_model model;
+  model.range = last ? column_range(9) : column_range(8);
+  found.throws<collective_mismatch>([&] { step(model, example()); },
+                                    "hash of the options, sizes or order of the call", "vocabulary",
+                                    true);
+  works();
+}
+
+BOOST_FIXTURE_TEST_CASE(losses_of_two_steps, frame) {
+  if (all.size() < 3) return found.check(true, "with two ranks there is no majority");
+  const auto both = setup();
+  const std::vector<masked_text> batches(2, example());
+  auto next = batches.begin();
+  sharded_model first_model;
+  sharded_model second_model;
+  first_model.range = second_model.range = my_columns();
+  const forward_options options{.global_valid_toks = 3};
+  auto first = forward_step(host, no_timer{}, next, first_model, nll{}, both, options);
+  auto second = forward_step(host, no_timer{}, next, second_model, nll{}, both, options);
+  found.throws<collective_mismatch>([&] { last ? second.loss() : first.loss(); },
+                                    "hash of the options, sizes or order of the call",
+                                    "losses in another order", true);
+  found.equal(first.loss().value(), second.loss().value(), "in the same order");
+  works();
 }

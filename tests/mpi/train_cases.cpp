@@ -235,13 +235,15 @@ BOOST_FIXTURE_TEST_CASE(no_valid_token_at_all, frame) {
   text.token_masks.assign(4, 0);
   for (const loss_pass pass : {loss_pass::fused, loss_pass::per_sequence}) {
     table_model<> model;
-    auto s = step(text, per_token_price{}, {.pass = pass}, model);
+    auto s = step(text, per_token_price{},
+                  {.global_valid_toks = 0, .global_valid_seqs = 0, .pass = pass}, model);
     for (double& x : model.logits) x = not_a_number;
     const auto result = s.loss(s.output.rows);
     found.equal(result.value(), 0.0, "loss");
     found.equal(result.metrics()[price_metric{}], 0.0, "metric");
     found.equal(gradient_size(model.logits), 0.0, "gradient");
-    auto by_sequence = step(text, per_sequence_price{}, {.pass = pass}, model);
+    auto by_sequence = step(text, per_sequence_price{},
+                            {.global_valid_toks = 0, .global_valid_seqs = 0, .pass = pass}, model);
     found.equal(by_sequence.loss().value(), 0.0, "loss per sequence");
   }
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -67,7 +69,11 @@ void spread(C& group, std::string_view operation, step_record& mine) {
   try {
     all = exchanging::exchange_records(group, operation, mine);
   } catch (const collective_mismatch& e) {  // some ranks call something else
-    if (!mine.refused) mine.refuse(e);
+    if (!mine.refused) {
+      mine.refuse(e);
+    } else if (!mine.has_rank) {
+      mine.name_rank(group.members(), group.rank());
+    }
     return;
   }
   const auto refused = std::find_if(all.begin(), all.end(), [](auto& r) { return r.refused; });
@@ -85,27 +91,61 @@ void spread(C& group, std::string_view operation, step_record& mine) {
     layouts.push_back(r.layout);
   }
   try {
-    require_same_number(group.members(), marks, "hash of the options");
+    require_same_number(group.members(), marks, "hash of the options, sizes or order of the call");
     if (mine.has_layout) require_same(group.members(), layouts, describe_layouts);
   } catch (const collective_mismatch& e) {
     mine.refuse(e);
   }
 }
 
-/// Throws what all ranks throw; where this rank has thrown something of its own, that is nested in
-/// it (std::rethrow_if_nested).
-[[noreturn]] inline void throw_together(const step_record& record, const std::exception_ptr& own) {
-  const collective_mismatch verdict({record.rank}, record.entry.to_string(),
-                                    record.value.to_string(), record.requirement.to_string());
-  if (own == nullptr) throw verdict;
+/// Throws an error; what this rank has thrown of its own is nested in it (std::rethrow_if_nested).
+template <class Error>
+[[noreturn]] void throw_nesting(const Error& error, const std::exception_ptr& own) {
+  if (own == nullptr) throw error;
   try {
     std::rethrow_exception(own);
   } catch (...) {
-    std::throw_with_nested(verdict);
+    std::throw_with_nested(error);
   }
 }
 
+/// Makes a call that communicates; where that fails, what this rank had to tell is not lost.
+template <class Call>
+void nesting(const std::exception_ptr& own, const Call& call) {
+  try {
+    call();
+  } catch (const deadline_passed& e) {
+    throw_nesting(e, own);
+  } catch (const communication_error& e) {
+    if (own == nullptr) throw;
+    throw_nesting(e, own);
+  }
+}
+
+/// Throws what all ranks throw.
+[[noreturn]] inline void throw_together(const step_record& record, const std::exception_ptr& own) {
+  throw_nesting(collective_mismatch({record.rank}, record.entry.to_string(),
+                                    record.value.to_string(), record.requirement.to_string()),
+                own);
+}
+
 }  // namespace agreeing
+
+/// A mark for `together`: a hash of numbers that must be the same on all ranks.
+template <class... Numbers>
+  requires((std::integral<Numbers> || std::floating_point<Numbers>) && ...)
+std::uint64_t mark_of(Numbers... numbers) {
+  layout_hashing::hasher hash;
+  const auto add = [&](auto number) {
+    if constexpr (std::floating_point<decltype(number)>) {
+      hash.add(std::bit_cast<std::int64_t>(static_cast<double>(number)));
+    } else {
+      hash.add(static_cast<offset_t>(number));
+    }
+  };
+  (add(numbers), ...);
+  return hash.value();
+}
 
 /// Makes a call that checks what this rank has been given, and lets every rank of a grid know
 /// whether it succeeded everywhere.
@@ -124,8 +164,10 @@ void spread(C& group, std::string_view operation, step_record& mine) {
 /// \returns what the call returns
 /// \throws collective_mismatch on all ranks where the call has thrown on one: it names the first
 /// such rank, and has the entry, value and requirement of its invalid_input; or where the layouts
-/// differ. Where the call has thrown on this rank, that is nested in it (std::rethrow_if_nested).
-/// Without other ranks, what the call throws.
+/// differ. Where the call has thrown on this rank, that is nested in it (std::rethrow_if_nested),
+/// and in a communication_error where the others cannot be told. Without other ranks, what the call
+/// throws.
+
 template <communicator A, communicator B, class Call>
 auto together(A& first, B& second, std::string_view operation, const Call& call,
               std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
@@ -162,8 +204,10 @@ auto together(A& first, B& second, std::string_view operation, const Call& call,
     mine.refuse(operation, "refused", "it is no std::exception");
     own = std::current_exception();
   }
-  agreeing::spread(first, operation, mine);
-  agreeing::spread(second, operation, mine);
+  agreeing::nesting(own, [&] {
+    agreeing::spread(first, operation, mine);
+    agreeing::spread(second, operation, mine);
+  });
   if (mine.refused) agreeing::throw_together(mine, own);
   if constexpr (!empty) return std::move(*result);
 }

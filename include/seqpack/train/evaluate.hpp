@@ -436,6 +436,26 @@ double level_factor(const global_counts& counts) {
   return static_cast<double>(sequences_per_group<L>) * counts.one_over(count_of::sequences);
 }
 
+/// Whether a loss or one of its metrics is divided by a count.
+template <class L, metric... M>
+constexpr bool needs(count_of what, metric_list<M...>) {
+  [[maybe_unused]] const auto over = [&](auto m) {
+    if constexpr (decltype(m)::kind == metric_kind::mean) {
+      return decltype(m)::over == what;
+    } else {
+      return false;
+    }
+  };
+  const bool by_level =
+      what == (L::level == loss_level::token ? count_of::tokens : count_of::sequences);
+  return by_level || (over(M{}) || ...);
+}
+template <class L>
+inline constexpr bool needs_tokens = needs<L>(count_of::tokens, typename L::metrics{});
+template <class L>
+inline constexpr bool needs_sequences = needs<L>(count_of::sequences, typename L::metrics{}) ||
+                                        needs<L>(count_of::pairs, typename L::metrics{});
+
 template <executor E, class View, class Fields, field_tag... Tags>
 void require_fields(const View& view, const Fields& fields, field_tags<Tags...>) {
   static_assert((has_field<Fields, Tags> && ...), "the batch lacks a field that the loss asks for");
@@ -599,6 +619,7 @@ loss_result<E, typename L::metrics> evaluate_loss(
     const E& where, const packed_layout<P, C, Index>& layout, CP& cp, TP& tp, const B& batch,
     const L& loss, const matrix_view<T>& logits, const column_range& columns,
     const loss_options& options, const matrix_view<G>& gradient = {}) {
+  const context_gathering::current_device here(cp, tp);
   const auto placed = resident(where, layout);
   const auto view = placed.view();
   const auto fields = batch.fields();

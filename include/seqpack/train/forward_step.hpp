@@ -2,12 +2,13 @@
 /// forward_step: from the next batch to the model's output and a loss that is ready to be called.
 #pragma once
 
-#include <bit>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/interop/packed_seq_params.hpp"
 #include "seqpack/pack/layout.hpp"
+#include "seqpack/pack/layout_hash.hpp"
 #include "seqpack/pack/pack.hpp"
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/pack/resident.hpp"
@@ -135,8 +137,17 @@ class forward_setup {
         cp_(std::shared_ptr<void>(), &cp),
         tp_(std::shared_ptr<void>(), &tp) {}
 
+  /// Without tensor-parallel ranks.
+  forward_setup(Packing packing, Lengths lengths, CP& cp)
+      : packing_(std::move(packing)),
+        lengths_(std::move(lengths)),
+        cp_(std::shared_ptr<void>(), &cp),
+        tp_(std::make_shared<TP>()) {}
+
   const Packing& packing() const noexcept { return packing_; }
   const Lengths& lengths() const noexcept { return lengths_; }
+  /// The number of the next step; copies of a setup count together.
+  offset_t count_step() const noexcept { return ++*steps_; }
   CP& cp() const noexcept { return *cp_; }
   TP& tp() const noexcept { return *tp_; }
 
@@ -145,19 +156,27 @@ class forward_setup {
   Lengths lengths_;
   std::shared_ptr<CP> cp_;
   std::shared_ptr<TP> tp_;
+  std::shared_ptr<offset_t> steps_ = std::make_shared<offset_t>(0);
 };
 
 template <class P, class L>
 forward_setup(P, L) -> forward_setup<P, L>;
+template <class P, class L, class CP>
+forward_setup(P, L, CP&) -> forward_setup<P, L, CP>;
 template <class P, class L, class CP, class TP>
 forward_setup(P, L, CP&, TP&) -> forward_setup<P, L, CP, TP>;
 
+/// A count that nobody has told.
+inline constexpr double not_given = std::numeric_limits<double>::quiet_NaN();
+
 /// What a step may be told.
 struct forward_options {
-  double global_valid_toks = 0;  ///< N_tok of the global batch; see count_valid
-  double global_valid_seqs = 0;  ///< N_seq of the global batch
-  double temperature = 1;        ///< of logits; finite and above 0
-  bool cp_normalize = true;      ///< see loss_options
+  /// N_tok and N_seq of the global batch; see count_valid. A loss whose level, or one of whose
+  /// means, is per token or per sequence must be given that count; 0 says that nothing counts.
+  double global_valid_toks = not_given;
+  double global_valid_seqs = not_given;
+  double temperature = 1;    ///< of logits; finite and above 0
+  bool cp_normalize = true;  ///< see loss_options
   loss_pass pass = loss_pass::fused;
   /// Divides the logits by the temperature in the model's memory, for who reads the output. Without
   /// it they stay as they are, and the loss takes the temperature in its own pass. The gradient is
@@ -170,6 +189,22 @@ struct forward_options {
   /// all options are.
   bool check_all_ranks = true;
 };
+
+namespace forwarding {
+
+/// \throws invalid_input where the loss needs a count that was not given.
+template <loss_function L>
+global_counts counts_of(const forward_options& options) {
+  const auto count = [](bool needed, const char* name, double value) {
+    if (!std::isnan(value)) return value;
+    if (needed) reject(name, "not given", "the loss, or a metric of it, is divided by it");
+    return 0.0;
+  };
+  return {count(losses::needs_tokens<L>, "global_valid_toks", options.global_valid_toks),
+          count(losses::needs_sequences<L>, "global_valid_seqs", options.global_valid_seqs)};
+}
+
+}  // namespace forwarding
 
 /// A loss with everything that it needs; calling it gives the loss and the metrics, and the
 /// gradient where asked. It owns the batch and what was made of it; the logits are the model's.
@@ -185,7 +220,7 @@ class bound_loss {
   /// forward_step makes them.
   bound_loss(E where, Setup setup, B batch, std::shared_ptr<const Layout> layout, L loss,
              model_output<T> output, forward_options options, double temperature, double applied,
-             bool replicated)
+             bool replicated, offset_t number)
       : where_(std::move(where)),
         setup_(std::move(setup)),
         batch_(std::move(batch)),
@@ -195,7 +230,8 @@ class bound_loss {
         options_(options),
         temperature_(temperature),
         applied_(applied),
-        replicated_(replicated) {}
+        replicated_(replicated),
+        number_(number) {}
 
   /// The loss and its metrics.
   /// \throws invalid_input where a gradient has overwritten the logits.
@@ -221,7 +257,7 @@ class bound_loss {
  private:
   template <class G>
   result_type evaluate(const matrix_view<G>& gradient) const {
-    const loss_options options{.counts = {options_.global_valid_toks, options_.global_valid_seqs},
+    const loss_options options{.counts = forwarding::counts_of<L>(options_),
                                .temperature = temperature_,
                                .cp_normalize = options_.cp_normalize,
                                .pass = options_.pass,
@@ -235,8 +271,10 @@ class bound_loss {
       losses::require_logits(layout_->view(), setup_.cp(), setup_.tp(), output_.rows,
                              output_.columns, gradient, options);
     };
+    const context_gathering::current_device here(setup_.cp(), setup_.tp());
     if (options_.check_all_ranks) {
-      together(setup_.tp(), setup_.cp(), "loss of a forward step", check);
+      const std::uint64_t which = mark_of(layout_hash(layout_->view()), number_);
+      together(setup_.tp(), setup_.cp(), "loss of a forward step", check, which);
     } else {
       check();
     }
@@ -258,6 +296,7 @@ class bound_loss {
   double temperature_;
   double applied_;
   bool replicated_;
+  offset_t number_;  // of the step, so that ranks that call the losses of two steps find out
   std::shared_ptr<bool> overwritten_ = std::make_shared<bool>(false);  // of all copies
 };
 
@@ -400,7 +439,7 @@ template <loss_function L, class Model, executor E, class Setup, batch B>
 auto checked_layout(const E& where, const Setup& setup, const B& batch,
                     const forward_options& options) {
   losses::require_streams(where, setup.cp(), setup.tp());
-  require_counts({options.global_valid_toks, options.global_valid_seqs});
+  require_counts(counts_of<L>(options));
   logits_checks::reciprocal(options.temperature);
   const auto fields = batch.fields();
   auto layout = setup.packing().layout_of(std::invoke(setup.lengths(), batch),
@@ -412,23 +451,15 @@ auto checked_layout(const E& where, const Setup& setup, const B& batch,
   return layout;
 }
 
-/// What ranks with other options would do otherwise.
-inline std::uint64_t hash_of(const forward_options& o) {
-  layout_hashing::hasher hash;
-  for (const double number : {o.global_valid_toks, o.global_valid_seqs, o.temperature}) {
-    hash.add(std::bit_cast<std::int64_t>(number));
-  }
-  for (const int choice : {int{o.cp_normalize}, static_cast<int>(o.pass), int{o.scale_in_place}}) {
-    hash.add(choice);
-  }
-  return hash.value();
-}
-
+/// \param also a number beside the options that must be the same on all ranks
 template <class Setup, class Call>
-auto checked(const Setup& setup, const forward_options& options, std::string_view operation,
-             const Call& call) {
-  if (!options.check_all_ranks) return call();
-  return together(setup.tp(), setup.cp(), operation, call, hash_of(options));
+auto checked(const Setup& setup, const forward_options& o, std::string_view operation,
+             const Call& call, offset_t also = 0) {
+  if (!o.check_all_ranks) return call();
+  const std::uint64_t mark =
+      mark_of(o.global_valid_toks, o.global_valid_seqs, o.temperature, o.cp_normalize,
+              static_cast<int>(o.pass), o.scale_in_place, also);
+  return together(setup.tp(), setup.cp(), operation, call, mark);
 }
 
 /// Columns of the tensor-parallel ranks that are not the vocabulary, found by all of them; the
@@ -458,7 +489,7 @@ struct step_result {
 /// Takes the next batch, packs and shards it, calls the model, and returns the model's output and a
 /// loss that is ready to be called.
 ///
-///     auto step = forward_step(host, timer, batches, model, nll{}, setup,
+///     auto step = forward_step(host, no_timer{}, next, model, nll{}, setup,
 ///                              {.global_valid_toks = counts.tokens});
 ///     const auto result = step.loss(step.output.rows);   // the gradient replaces the logits
 ///     result.value();
@@ -488,15 +519,18 @@ struct step_result {
 /// stream, but for the exchanges of check_all_ranks, and that the layout is copied to a device as
 /// to_device does. The device of the groups is the current one, also while the model runs. O(T)
 /// beside the model.
-template <executor E, step_timer Timer, std::input_iterator Batches, class Model,
-          loss_function Loss, class Packing, class Lengths, communicator CP, communicator TP>
-  requires batch<std::iter_value_t<Batches>> &&
+template <executor E, class Timer, std::input_iterator Batches, class Model, class Loss,
+          class Packing, class Lengths, communicator CP, communicator TP>
+  requires step_timer<std::remove_reference_t<Timer>> && batch<std::iter_value_t<Batches>> &&
            std::constructible_from<std::iter_value_t<Batches>, std::iter_reference_t<Batches>> &&
            lengths_projection<Lengths, std::iter_value_t<Batches>> && gathers_on<E, CP> &&
            gathers_on<E, TP>
-auto forward_step(const E& where, Timer& timer, Batches& batches, Model& model, const Loss& loss,
+auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model, const Loss& loss,
                   const forward_setup<Packing, Lengths, CP, TP>& setup,
                   const forward_options& options = {}) {
+  static_assert(loss_function<Loss>,
+                "a loss has input, level and metrics, is trivially copyable, names its fields, and "
+                "returns differentiable(value, derivative...) with a derivative for each sequence");
   static_assert(Model::attention == Packing::attention,
                 "a model that takes packed parameters needs `packed`, one that takes a mask "
                 "`not_packed`");
@@ -510,11 +544,20 @@ auto forward_step(const E& where, Timer& timer, Batches& batches, Model& model, 
   const context_gathering::current_device here(setup.cp(), setup.tp());
 
   std::optional<batch_type> data;
+  // All ranks stay at the same batch, also where one of them cannot read it.
+  const auto take = [&](auto& next) {
+    try {
+      data.emplace(*next);
+    } catch (...) {
+      ++next;
+      throw;
+    }
+    ++next;
+  };
   const auto prepare = [&] {
-    const timed_phase phase(timer, step_phase::batch_data);
     return forwarding::checked(setup, options, "forward_step", [&] {
-      data.emplace(*batches);
-      ++batches;
+      const timed_phase phase(timer, step_phase::batch_data);
+      take(batches);
       auto layout = forwarding::checked_layout<Loss, Model>(where, setup, *data, options);
       using layout_type = decltype(layout);
       using placed_type = decltype(resident(where, layout));
@@ -543,20 +586,27 @@ auto forward_step(const E& where, Timer& timer, Batches& batches, Model& model, 
 
   std::optional<column_range> columns;
   if (!failed) columns = output.columns;
-  const auto refused = scalable ? forwarding::columns_refused(setup, columns, options) : nullptr;
-  forwarding::checked(setup, options, "output of forward_step", [&] {
-    if (failed) std::rethrow_exception(failed);
-    if (refused) std::rethrow_exception(refused);
-    losses::require_logits(
-        inputs.layout()->view(), setup.cp(), setup.tp(), output.rows, output.columns,
-        matrix_view<std::remove_const_t<T>>{},
-        {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
-    losses::require_targets<E, Loss>(inputs.layout()->view(), data->fields(),
-                                     targets::rule_of(setup.packing().documents()), output.columns);
-    if (std::is_const_v<T> && scalable && options.scale_in_place) {
-      reject("scale_in_place", "set", "the model gives logits that cannot be written");
-    }
+  std::exception_ptr refused;
+  agreeing::nesting(failed, [&] {
+    if (scalable) refused = forwarding::columns_refused(setup, columns, options);
   });
+  forwarding::checked(
+      setup, options, "output of forward_step",
+      [&] {
+        if (failed) std::rethrow_exception(failed);
+        if (refused) std::rethrow_exception(refused);
+        losses::require_logits(
+            inputs.layout()->view(), setup.cp(), setup.tp(), output.rows, output.columns,
+            matrix_view<std::remove_const_t<T>>{},
+            {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
+        losses::require_targets<E, Loss>(inputs.layout()->view(), data->fields(),
+                                         targets::rule_of(setup.packing().documents()),
+                                         output.columns);
+        if (std::is_const_v<T> && scalable && options.scale_in_place) {
+          reject("scale_in_place", "set", "the model gives logits that cannot be written");
+        }
+      },
+      columns ? columns->total : 0);
   if constexpr (scalable && !std::is_const_v<T>) {
     if (options.scale_in_place) scale_logits(where, output.rows, options.temperature);
   }
@@ -565,9 +615,10 @@ auto forward_step(const E& where, Timer& timer, Batches& batches, Model& model, 
   using setup_type = forward_setup<Packing, Lengths, CP, TP>;
   using loss_type = bound_loss<E, setup_type, batch_type, layout_type, Loss, T>;
   const double temperature = scalable ? options.temperature : 1;
+  const offset_t number = setup.count_step();
   loss_type bound(where, setup, std::move(*data), inputs.layout(), loss, output, options,
                   options.scale_in_place ? 1 : temperature,
-                  options.scale_in_place ? temperature : 1, !scalable);
+                  options.scale_in_place ? temperature : 1, !scalable, number);
   return step_result<decltype(inputs), T, loss_type>{output, std::move(bound), std::move(inputs)};
 }
 

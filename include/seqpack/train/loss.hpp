@@ -56,7 +56,8 @@ struct differentiable_t<D, Rest...> {
   differentiable_t<Rest...> rest;
 };
 
-/// Makes the result of a loss: `return differentiable(value, derivative_1, ...)`.
+/// Makes the result of a loss: `return differentiable(value, derivative_1, ...)`. The derivatives
+/// are called when the loss has returned: they capture by value.
 template <class... Derivatives>
 SEQPACK_HD constexpr auto differentiable(double value, Derivatives... derivatives);
 

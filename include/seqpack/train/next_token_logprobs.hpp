@@ -14,6 +14,7 @@
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
+#include "seqpack/pack/layout_hash.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/pack.hpp"
 #include "seqpack/pack/per_token.hpp"
@@ -60,6 +61,49 @@ void require_target(const char* name, const View& targets, const batch_view<C>& 
   checks::require_equal(checks::alone, (std::string(name) + " payload").c_str(), to.payload(), 1,
                         "one number per token");
   checks::require_distinct_positions(checks::alone, to);
+}
+
+/// The next token of the same sequence. An id that is no token must not pass for a label that is to
+/// be ignored.
+template <class Ids>
+struct label {
+  Ids tokens;
+
+  template <class View>
+  SEQPACK_HD std::int64_t operator()(const View& view, const token_ref& token) const {
+    if (token.index + 1 >= token.length) return ignored_label;
+    const offset_t b = view.batch_row(token.sequence);
+    const offset_t column = tokens.lead(b) + token.index + 1;
+    if constexpr (bounds_in_memory<Ids>) {
+      if (column < 0 || column >= tokens.columns(b)) return -1;
+    }
+    const auto id = static_cast<std::int64_t>(*tokens.at(b, column));
+    return id < 0 ? -1 : id;
+  }
+};
+
+/// \throws invalid_input for a token that is predicted and not in the vocabulary; host only.
+template <class View, class Ids>
+void require_ids(const View& view, const Ids& ids, const column_range& columns) {
+  const label<Ids> next{ids};
+  for (offset_t s = 0; s < view.sequences; ++s) {
+    for (offset_t t = 1; t < view.length(s); ++t) {
+      const std::int64_t id = next(view, {s, t - 1, view.length(s)});
+      if (id >= 0 && id < columns.total) continue;
+      const offset_t b = view.batch_row(s);
+      reject("ids[" + std::to_string(b) + "][" + std::to_string(t) + "]",
+             static_cast<offset_t>(*ids.at(b, ids.lead(b) + t)),
+             "it must be from 0 to " + std::to_string(columns.total - 1));
+    }
+  }
+}
+
+/// What all ranks must agree on.
+template <executor E, class View>
+std::uint64_t mark(const View& view, bool with_entropy, double temperature, offset_t vocabulary) {
+  std::uint64_t hash = 0;
+  if constexpr (host_executor<E>) hash = view.cu == nullptr ? 0 : layout_hash(view);
+  return mark_of(hash, view.batch, view.total, with_entropy, temperature, vocabulary);
 }
 
 /// What the ranks of tp find wrong together, told to those of cp.
@@ -137,11 +181,13 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
     memory.write(out.touched(), checks::alone, "log-probabilities");
     memory.write(entropy.touched(), checks::alone, "entropy");
     memory.require_apart();
-    per_token(where, view, mine, labels(ids, state.labels(), {.ignore = ignored_label}));
-    if constexpr (host_executor<E>) label_log_probing::require_labels(state.labels(), columns);
+    if constexpr (host_executor<E>) next_tokens::require_ids(view, ids, columns);
+    per_token(where, view, mine,
+              token_array<std::int64_t, next_tokens::label<Ids>>{state.labels(), {ids}});
   };
   if (options.check_all_ranks) {
-    together(tp, cp, "next_token_logprobs", check);
+    together(tp, cp, "next_token_logprobs", check,
+             next_tokens::mark<E>(view, with_entropy, options.temperature, columns.total));
     next_tokens::require_columns(tp, cp, columns);
   } else {
     check();

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "seqpack/train/clipped_policy_gradient.hpp"
+#include "seqpack/train/dpo.hpp"
 #include "seqpack/train/nll.hpp"
 #include "support/refused.hpp"
 #include "support/train_batch.hpp"
@@ -383,12 +385,12 @@ BOOST_AUTO_TEST_CASE(nothing_counts) {
   by_parameters model;
   masked_text text = example();
   text.token_masks.assign(8, 0);
-  auto step = run(model, packed_setup(), {}, text);
+  auto step = run(model, packed_setup(), {.global_valid_toks = 0}, text);
   BOOST_TEST(step.loss(step.output.rows).value() == 0);
   for (const double g : model.logits) BOOST_TEST(g == 0);
 
   // Counts of 0 beside masks that are not: no share, and nothing that is not a number either.
-  auto none = run(model, packed_setup(), {});
+  auto none = run(model, packed_setup(), {.global_valid_toks = 0});
   model.logits[0] = std::numeric_limits<double>::quiet_NaN();
   BOOST_TEST(none.loss(none.output.rows).value() == 0);
   for (const double g : model.logits) BOOST_TEST(g == 0);
@@ -598,4 +600,43 @@ BOOST_AUTO_TEST_CASE(bounds_of_64_bits) {
   auto other = run(unpacked, forward_setup(not_packed<no_context_parallel, std::int64_t>{},
                                            &masked_text::lengths));
   BOOST_TEST(std::abs(other.loss().value() - example_nll) < 1e-14);
+}
+
+BOOST_AUTO_TEST_CASE(counts_must_be_given_where_they_are_needed) {
+  by_parameters model;
+  BOOST_CHECK_EXCEPTION(run(model, packed_setup(), {.global_valid_seqs = 2}), invalid_input,
+                        refused("global_valid_toks", "not given", "divided by it"));
+  table_model<attention_input::packed_parameters, double, output_kind::value_head> values{.columns =
+                                                                                              1};
+  BOOST_CHECK_EXCEPTION(
+      run(values, packed_setup(), {.global_valid_toks = 3}, example(), reward_squared{}),
+      invalid_input, refused("global_valid_seqs", "not given", "divided by it"));
+  // Pairs are counted in sequences, and a metric per token needs tokens, whatever the loss is per.
+  static_assert(losses::needs_sequences<dpo<>> && !losses::needs_tokens<dpo<>>);
+  static_assert(losses::needs_tokens<clipped_policy_gradient<loss_level::sequence>>);
+  static_assert(losses::needs_tokens<nll> && !losses::needs_sequences<nll>);
+}
+
+BOOST_AUTO_TEST_CASE(an_iterator_that_fails_moves_on) {
+  struct generator {
+    using value_type = masked_text;
+    using difference_type = std::ptrdiff_t;
+    int position = 0;
+    masked_text operator*() const {
+      if (position == 0) throw std::runtime_error("unreadable");
+      return example();
+    }
+    generator& operator++() {
+      ++position;
+      return *this;
+    }
+    void operator++(int) { ++position; }
+  } next;
+  by_parameters model;
+  BOOST_CHECK_THROW(
+      forward_step(host, no_timer{}, next, model, nll{}, packed_setup(), three_tokens),
+      std::runtime_error);
+  BOOST_TEST(next.position == 1);
+  auto step = forward_step(host, no_timer{}, next, model, nll{}, packed_setup(), three_tokens);
+  BOOST_TEST(std::abs(step.loss().value() - example_nll) < 1e-14);
 }
