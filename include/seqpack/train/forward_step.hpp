@@ -462,6 +462,37 @@ auto checked(const Setup& setup, const forward_options& o, std::string_view oper
   return together(setup.tp(), setup.cp(), operation, call, mark);
 }
 
+/// The next batch. All ranks stay at the same one, also where one of them cannot read it.
+template <std::input_iterator It>
+std::iter_value_t<It> take(It& next) {
+  std::optional<std::iter_value_t<It>> batch;
+  std::exception_ptr failed;
+  try {
+    batch.emplace(*next);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  ++next;
+  if (failed) std::rethrow_exception(failed);
+  return std::move(*batch);
+}
+
+/// What a model has given, on this rank.
+template <executor E, loss_function L, class Model, class Setup, class View, class Fields, class T>
+void require_output(const Setup& setup, const View& view, const Fields& fields,
+                    const model_output<T>& output, const forward_options& options) {
+  constexpr bool scalable = Model::output == output_kind::logits;
+  losses::require_logits(
+      view, setup.cp(), setup.tp(), output.rows, output.columns,
+      matrix_view<std::remove_const_t<T>>{},
+      {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
+  losses::require_targets<E, L>(view, fields, targets::rule_of(setup.packing().documents()),
+                                output.columns);
+  if (std::is_const_v<T> && scalable && options.scale_in_place) {
+    reject("scale_in_place", "set", "the model gives logits that cannot be written");
+  }
+}
+
 /// Columns of the tensor-parallel ranks that are not the vocabulary, found by all of them; the
 /// others are told by `checked`. Nothing is found where a rank has no output at all.
 template <class Setup>
@@ -544,29 +575,16 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
   const context_gathering::current_device here(setup.cp(), setup.tp());
 
   std::optional<batch_type> data;
-  // All ranks stay at the same batch, also where one of them cannot read it.
-  const auto take = [&](auto& next) {
-    try {
-      data.emplace(*next);
-    } catch (...) {
-      ++next;
-      throw;
-    }
-    ++next;
-  };
-  const auto prepare = [&] {
-    return forwarding::checked(setup, options, "forward_step", [&] {
-      const timed_phase phase(timer, step_phase::batch_data);
-      take(batches);
-      auto layout = forwarding::checked_layout<Loss, Model>(where, setup, *data, options);
-      using layout_type = decltype(layout);
-      using placed_type = decltype(resident(where, layout));
-      return forwarding::inputs<Packing, layout_type, placed_type, fields_type, tags>(
-          where, setup.packing(), std::make_shared<const layout_type>(std::move(layout)), mine,
-          data->fields());
-    });
-  };
-  auto inputs = prepare();
+  auto inputs = forwarding::checked(setup, options, "forward_step", [&] {
+    const timed_phase phase(timer, step_phase::batch_data);
+    data.emplace(forwarding::take(batches));
+    auto layout = forwarding::checked_layout<Loss, Model>(where, setup, *data, options);
+    using layout_type = decltype(layout);
+    using placed_type = decltype(resident(where, layout));
+    return forwarding::inputs<Packing, layout_type, placed_type, fields_type, tags>(
+        where, setup.packing(), std::make_shared<const layout_type>(std::move(layout)), mine,
+        data->fields());
+  });
 
   using input_type = typename decltype(inputs)::input_type;
   static_assert(seqpack::model<Model, input_type>,
@@ -595,16 +613,8 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
       [&] {
         if (failed) std::rethrow_exception(failed);
         if (refused) std::rethrow_exception(refused);
-        losses::require_logits(
-            inputs.layout()->view(), setup.cp(), setup.tp(), output.rows, output.columns,
-            matrix_view<std::remove_const_t<T>>{},
-            {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
-        losses::require_targets<E, Loss>(inputs.layout()->view(), data->fields(),
-                                         targets::rule_of(setup.packing().documents()),
-                                         output.columns);
-        if (std::is_const_v<T> && scalable && options.scale_in_place) {
-          reject("scale_in_place", "set", "the model gives logits that cannot be written");
-        }
+        forwarding::require_output<E, Loss, Model>(setup, inputs.host_layout().view(),
+                                                   data->fields(), output, options);
       },
       columns ? columns->total : 0);
   if constexpr (scalable && !std::is_const_v<T>) {
