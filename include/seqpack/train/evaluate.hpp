@@ -482,18 +482,10 @@ void require_batch(const View& view, const Fields& fields) {
 /// Targets that are not in the vocabulary, where they can be read.
 template <executor E, loss_function L, class View, class Fields>
 void require_targets(const View& view, const Fields& fields, const targets::document_rule& rule,
-                     const column_range& columns) {
+                     offset_t vocabulary) {
   if constexpr (host_executor<E> && L::input == loss_input::next_token_logprobs) {
-    const targets::counted_label<Fields> label{fields, rule, sequences_per_group<L>, 0};
-    for (offset_t s = 0; s < view.sequences; ++s) {
-      for (offset_t t = 1; t < view.length(s); ++t) {
-        if (!label.counts(s, t)) continue;
-        const auto id = targets::token_value<std::int64_t>(input_ids, fields, s, t);
-        if (id >= 0 && id < columns.total) continue;
-        reject("input_ids[" + std::to_string(s) + "][" + std::to_string(t) + "]", id,
-               "a target must be from 0 to " + std::to_string(columns.total - 1));
-      }
-    }
+    targets::require_known(
+        view, targets::counted_label<Fields>{fields, rule, sequences_per_group<L>, 0}, vocabulary);
   }
 }
 
@@ -626,7 +618,7 @@ loss_result<E, typename L::metrics> evaluate_loss(
   losses::require_streams(where, cp, tp);
   losses::require_batch<E, L>(layout.view(), fields);
   losses::require_logits(view, cp, tp, logits, columns, gradient, options);
-  losses::require_targets<E, L>(layout.view(), fields, {}, columns);
+  losses::require_targets<E, L>(layout.view(), fields, {}, columns.total);
   return losses::run(where, cp, tp, layout, view, fields, {}, loss, logits, columns, gradient,
                      options);
 }

@@ -487,7 +487,7 @@ void require_output(const Setup& setup, const View& view, const Fields& fields,
       matrix_view<std::remove_const_t<T>>{},
       {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
   losses::require_targets<E, L>(view, fields, targets::rule_of(setup.packing().documents()),
-                                output.columns);
+                                output.columns.total);
   if (std::is_const_v<T> && scalable && options.scale_in_place) {
     reject("scale_in_place", "set", "the model gives logits that cannot be written");
   }

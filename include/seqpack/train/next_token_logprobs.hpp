@@ -20,8 +20,10 @@
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/parallel/context_gather.hpp"
 #include "seqpack/parallel/together.hpp"
+#include "seqpack/train/fields.hpp"
 #include "seqpack/train/label_log_probs.hpp"
 #include "seqpack/train/logits.hpp"
+#include "seqpack/train/targets.hpp"
 
 namespace seqpack {
 
@@ -56,46 +58,11 @@ namespace next_tokens {
 
 /// A batch that log-probabilities are unpacked to.
 template <executor E, class View, class C>
-void require_target(const char* name, const View& targets, const batch_view<C>& to) {
-  checks::require_table<E>(checks::alone, name, targets, to, false);
+void require_target(const char* name, const View& predicting, const batch_view<C>& to) {
+  checks::require_table<E>(checks::alone, name, predicting, to, false);
   checks::require_equal(checks::alone, (std::string(name) + " payload").c_str(), to.payload(), 1,
                         "one number per token");
   checks::require_distinct_positions(checks::alone, to);
-}
-
-/// The next token of the same sequence. An id that is no token must not pass for a label that is to
-/// be ignored.
-template <class Ids>
-struct label {
-  Ids tokens;
-
-  template <class View>
-  SEQPACK_HD std::int64_t operator()(const View& view, const token_ref& token) const {
-    if (token.index + 1 >= token.length) return ignored_label;
-    const offset_t b = view.batch_row(token.sequence);
-    const offset_t column = tokens.lead(b) + token.index + 1;
-    if constexpr (bounds_in_memory<Ids>) {
-      if (column < 0 || column >= tokens.columns(b)) return -1;
-    }
-    const auto id = static_cast<std::int64_t>(*tokens.at(b, column));
-    return id < 0 ? -1 : id;
-  }
-};
-
-/// \throws invalid_input for a token that is predicted and not in the vocabulary; host only.
-template <class View, class Ids>
-void require_ids(const View& view, const Ids& ids, const column_range& columns) {
-  const label<Ids> next{ids};
-  for (offset_t s = 0; s < view.sequences; ++s) {
-    for (offset_t t = 1; t < view.length(s); ++t) {
-      const std::int64_t id = next(view, {s, t - 1, view.length(s)});
-      if (id >= 0 && id < columns.total) continue;
-      const offset_t b = view.batch_row(s);
-      reject("ids[" + std::to_string(b) + "][" + std::to_string(t) + "]",
-             static_cast<offset_t>(*ids.at(b, ids.lead(b) + t)),
-             "it must be from 0 to " + std::to_string(columns.total - 1));
-    }
-  }
 }
 
 /// What all ranks must agree on.
@@ -159,7 +126,11 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   const shard mine{cp.rank().value};
   tp.rank();
   const context_gathering::current_device here(cp, tp);
-  const auto targets = view.without_last(1);
+  const auto predicting = view.without_last(1);
+  // Without masks every token is a target.
+  const field_list fields(token_field(input_ids, ids));
+  using label_type = targets::counted_label<std::remove_const_t<decltype(fields)>>;
+  const label_type next_label{fields, {}, 1, 0};
   const bool with_entropy = entropy.positions() > 0 || entropy.data() != nullptr;
   log_prob_state<C> state;
   const auto check = [&] {
@@ -173,17 +144,16 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
     label_log_probing::require_shape(logits, columns, row_view<const std::int64_t>(state.labels()));
     logits_checks::reciprocal<C>(options.temperature);
     checks::require_table<E>(checks::alone, "ids", view, ids, false);
-    next_tokens::require_target<E>("log-probabilities", targets, out);
-    if (with_entropy) next_tokens::require_target<E>("entropy", targets, entropy);
+    next_tokens::require_target<E>("log-probabilities", predicting, out);
+    if (with_entropy) next_tokens::require_target<E>("entropy", predicting, entropy);
     checks::regions<2, 2> memory;
     memory.read(logits.touched(), checks::alone, "logits");
     memory.read(ids.touched(), checks::alone, "ids");
     memory.write(out.touched(), checks::alone, "log-probabilities");
     memory.write(entropy.touched(), checks::alone, "entropy");
     memory.require_apart();
-    if constexpr (host_executor<E>) next_tokens::require_ids(view, ids, columns);
-    per_token(where, view, mine,
-              token_array<std::int64_t, next_tokens::label<Ids>>{state.labels(), {ids}});
+    if constexpr (host_executor<E>) targets::require_known(view, next_label, columns.total);
+    per_token(where, view, mine, token_array<std::int64_t, label_type>{state.labels(), next_label});
   };
   if (options.check_all_ranks) {
     together(tp, cp, "next_token_logprobs", check,
@@ -195,7 +165,7 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   label_log_probs(where, tp, logits, columns, state.labels(), state.rows(),
                   {.temperature = options.temperature});
   const auto spread = [&](const row_view<C>& rows, const batch_view<C>& to) {
-    all_gather_unpack(where, cp, targets, field(row_view<const C>(rows), to));
+    all_gather_unpack(where, cp, predicting, field(row_view<const C>(rows), to));
   };
   spread(state.rows().log_probs, out);
   if (with_entropy) spread(state.rows().entropy, entropy);

@@ -106,6 +106,22 @@ struct counted_label {
   }
 };
 
+/// \throws invalid_input for a target that is not in the vocabulary. Host only; the fields are
+/// those of the layout from row 0 on.
+template <class View, class Fields>
+void require_known(const View& view, const counted_label<Fields>& label, offset_t vocabulary) {
+  for (offset_t slot = 0; slot < view.sequences; ++slot) {
+    const offset_t b = view.batch_row(slot);
+    for (offset_t s = 1; s < view.length(slot); ++s) {
+      if (!label.counts(b, s)) continue;
+      const auto id = token_value<std::int64_t>(input_ids, label.fields, b, s);
+      if (id >= 0 && id < vocabulary) continue;
+      reject("input_ids[" + std::to_string(b) + "][" + std::to_string(s) + "]", id,
+             "a target must be from 0 to " + std::to_string(vocabulary - 1));
+    }
+  }
+}
+
 /// \throws invalid_input for a field that the layout does not fit.
 template <executor E, field_tag Tag, class View, class Fields>
 void require_field(Tag tag, const View& view, const Fields& fields) {
