@@ -36,6 +36,7 @@
 #include "seqpack/pack/unpack.hpp"
 #include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/policy/compatibility.hpp"
 #include "seqpack/policy/padding.hpp"

@@ -19,7 +19,6 @@
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/self.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
@@ -32,6 +31,7 @@
 #include "seqpack/pack/rearrange.hpp"
 #include "seqpack/pack/unpack.hpp"
 #include "seqpack/parallel/agree.hpp"
+#include "seqpack/parallel/group_execution.hpp"
 
 namespace seqpack {
 
@@ -42,14 +42,6 @@ struct context_gather_options {
   /// data of another.
   bool check_all_ranks = false;
 };
-
-/// An executor and a group that work in the same memory: both on the host, or both on a device. The
-/// group of one moves nothing, and goes with any executor.
-template <class E, class C>
-concept gathers_on =
-    executor<E> && communicator<C> &&
-    (std::same_as<C, self_communicator> ||
-     bool{executor_traits<std::remove_cvref_t<E>>::on_device} == bool{C::on_device});
 
 namespace context_gathering {
 
@@ -150,22 +142,11 @@ workspace<T> prepared(C& group, std::string_view operation, const L& layout, off
   return result;
 }
 
-/// An executor that does not show its stream is taken at the caller's word.
-template <class E, class C>
-void require_same_stream(const E& where, const C& group) {
-  if constexpr (requires { where.stream == group.stream(); }) {
-    if (!(where.stream == group.stream())) {
-      reject("stream of the executor", "another one than the group's",
-             "both must put their work into the same stream");
-    }
-  }
-}
-
 /// What all calls check of the layout and of the rows of this rank.
 template <executor E, communicator C, class View, class T>
 void require_shard(const E& where, const C& group, const View& view, const char* what,
                    const row_view<T>& mine) {
-  require_same_stream(where, group);
+  group_execution::require_same_stream(where, group);
   checks::require_layout(view);
   checks::require_equal(checks::alone, "context-parallel size of the layout", view.cp.size(),
                         group.size(), "the ranks of the group");
@@ -251,27 +232,6 @@ struct from_row {
   }
 };
 
-/// The group's device, where it has one, as the current one: launches go to the device that is
-/// current, whatever the stream.
-template <communicator C>
-auto make_current([[maybe_unused]] const C& group) {
-  if constexpr (requires { group.make_current(); }) {
-    return group.make_current();
-  } else {
-    return nullptr;
-  }
-}
-
-/// The device of two groups, where they have one, as the current one for as long as it is kept.
-template <communicator A, communicator B>
-struct current_device {
-  decltype(make_current(std::declval<const A&>())) of_first;
-  decltype(make_current(std::declval<const B&>())) of_second;
-
-  current_device(const A& first, const B& second)
-      : of_first(make_current(first)), of_second(make_current(second)) {}
-};
-
 /// The field as it is with other rows on the side of the shards.
 template <class From, class To, class Fill>
 field_t<From, To, Fill> make_field(const From& from, const To& to, const Fill& fill) {
@@ -309,7 +269,7 @@ void gather(std::string_view operation, const E& where, C& group, const L& layou
     return make_workspace(group, view, mine.payload, given);
   });
   row_view<const T> gathered = mine;  // the rows of the only rank are all rows
-  [[maybe_unused]] const auto here = make_current(group);
+  [[maybe_unused]] const auto here = group_execution::make_current(group);
   if (group.size() > 1) {
     keeping(group, work.memory,
             [&] { group.all_gather(mine.data, work.rows.data, mine.rows * mine.payload); });
@@ -356,7 +316,7 @@ void reduce(std::string_view operation, const E& where, C& group, const L& layou
     check();
     return make_workspace(group, view, mine.payload, given);
   });
-  [[maybe_unused]] const auto here = make_current(group);
+  [[maybe_unused]] const auto here = group_execution::make_current(group);
   const bool alone = group.size() == 1;
   Collect::run(where, layout, make_field(f.from, alone ? mine : work.rows, f.fill));
   if (!alone) {

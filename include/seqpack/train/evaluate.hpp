@@ -23,7 +23,7 @@
 #include "seqpack/pack/layout.hpp"
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/pack/resident.hpp"
-#include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/train/counts.hpp"
 #include "seqpack/train/label_log_probs.hpp"
 #include "seqpack/train/logits.hpp"
@@ -465,7 +465,7 @@ void require_fields(const View& view, const Fields& fields, field_tags<Tags...>)
 /// What a loss needs of a batch, on this rank.
 template <executor E, loss_function L, class View, class Fields>
 void require_batch(const View& view, const Fields& fields) {
-  require_fields<E>(view, fields, typename fields_of<L>::type{});
+  require_fields<E>(view, fields, asked_fields<L>{});
   require_fields<E>(view, fields, field_tags<input_ids_t>{});
   targets::require_field<E>(token_mask, view, fields);
   targets::require_field<E>(sample_mask, view, fields);
@@ -515,7 +515,7 @@ loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
       (options.cp_normalize ? factor : factor * ranks) / options.applied_temperature,
       options.temperature,
       options.replicated_columns};
-  [[maybe_unused]] const context_gathering::current_device here(cp, tp);
+  [[maybe_unused]] const group_execution::current_device here(cp, tp);
   const offset_t groups = divide(view.batch, sequences_per_group<L>);
   const workspace<double> results(where, groups * row_size<L>);
   const matrix_view<const plain> rows(logits.data, logits.rows, logits.columns, logits.stride);
@@ -533,8 +533,8 @@ loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
 /// What is sent must come behind what was computed.
 template <class E, class CP, class TP>
 void require_streams(const E& where, const CP& cp, const TP& tp) {
-  context_gathering::require_same_stream(where, cp);
-  context_gathering::require_same_stream(where, tp);
+  group_execution::require_same_stream(where, cp);
+  group_execution::require_same_stream(where, tp);
 }
 
 /// What run() is given beside the batch.
@@ -554,20 +554,7 @@ void require_logits(const View& view, const CP& cp, const TP& tp, const matrix_v
                         "the columns of the vocabulary that they are");
   checks::require_memory(checks::alone, "logits", logits.data, logits.rows * logits.columns);
   if (gradient.data == nullptr && gradient.rows * gradient.columns == 0) return;
-  checks::require_memory(checks::alone, "gradient", gradient.data,
-                         gradient.rows * gradient.columns);
-  checks::require_equal(checks::alone, "gradient rows", gradient.rows, logits.rows,
-                        "as the logits have");
-  checks::require_equal(checks::alone, "gradient columns", gradient.columns, logits.columns,
-                        "as the logits have");
-  const bool same_view = std::same_as<std::remove_const_t<T>, G> &&
-                         static_cast<const void*>(gradient.data) == logits.data &&
-                         gradient.stride == logits.stride;
-  if (same_view) return;
-  checks::regions<1, 1> memory;
-  memory.read(logits.touched(), checks::alone, "logits");
-  memory.write(gradient.touched(), checks::alone, "gradient");
-  memory.require_apart();
+  logits_checks::require_gradient(logits, gradient);
 }
 
 }  // namespace losses
@@ -611,7 +598,7 @@ loss_result<E, typename L::metrics> evaluate_loss(
     const E& where, const packed_layout<P, C, Index>& layout, CP& cp, TP& tp, const B& batch,
     const L& loss, const matrix_view<T>& logits, const column_range& columns,
     const loss_options& options, const matrix_view<G>& gradient = {}) {
-  const context_gathering::current_device here(cp, tp);
+  const group_execution::current_device here(cp, tp);
   const auto placed = resident(where, layout);
   const auto view = placed.view();
   const auto fields = batch.fields();

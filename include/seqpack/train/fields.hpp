@@ -181,6 +181,24 @@ SEQPACK_HD constexpr const auto& sequences_of(Tag, const List& list) {
   return batch_fields::find_sequences<Tag>(list);
 }
 
+namespace batch_fields {
+
+template <class X>
+struct asked {
+  using type = field_tags<>;
+};
+template <class X>
+  requires requires { typename X::fields; }
+struct asked<X> {
+  using type = typename X::fields;
+};
+
+}  // namespace batch_fields
+
+/// The fields that a loss or a model asks for: its `fields`, or none.
+template <class X>
+using asked_fields = typename batch_fields::asked<X>::type;
+
 /// What a training step takes: a batch declares its fields, among them input_ids, of integers.
 /// `fields()` is called where it is needed; the memory behind its views belongs to the batch or to
 /// whom the batch says.

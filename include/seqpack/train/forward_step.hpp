@@ -29,7 +29,7 @@
 #include "seqpack/pack/pack.hpp"
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/pack/resident.hpp"
-#include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/train/causal.hpp"
 #include "seqpack/train/evaluate.hpp"
@@ -271,7 +271,7 @@ class bound_loss {
       losses::require_logits(layout_->view(), setup_.cp(), setup_.tp(), output_.rows,
                              output_.columns, gradient, options);
     };
-    const context_gathering::current_device here(setup_.cp(), setup_.tp());
+    const group_execution::current_device here(setup_.cp(), setup_.tp());
     if (options_.check_all_ranks) {
       const std::uint64_t which = mark_of(layout_hash(layout_->view()), number_);
       together(setup_.tp(), setup_.cp(), "loss of a forward step", check, which);
@@ -447,7 +447,7 @@ auto checked_layout(const E& where, const Setup& setup, const B& batch,
   checks::require_equal(checks::alone, "context-parallel size of the packing",
                         layout.view().cp.size(), setup.cp().size(), "the ranks of the group");
   losses::require_batch<E, L>(layout.view(), fields);
-  require_model_fields<E>(layout.view(), fields, typename modelling::fields_of<Model>::type{});
+  require_model_fields<E>(layout.view(), fields, asked_fields<Model>{});
   return layout;
 }
 
@@ -569,10 +569,10 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
                 "a loss on log-probabilities needs logits: the model has a value head");
   using batch_type = std::iter_value_t<Batches>;
   using fields_type = std::remove_cvref_t<decltype(std::declval<const batch_type&>().fields())>;
-  using tags = typename modelling::fields_of<Model>::type;
+  using tags = asked_fields<Model>;
   const shard mine{setup.cp().rank().value};
   setup.tp().rank();  // throws alone, and at once, where the caller is no member
-  const context_gathering::current_device here(setup.cp(), setup.tp());
+  const group_execution::current_device here(setup.cp(), setup.tp());
 
   std::optional<batch_type> data;
   auto inputs = forwarding::checked(setup, options, "forward_step", [&] {

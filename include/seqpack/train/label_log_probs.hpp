@@ -18,7 +18,7 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/pack/checks.hpp"
-#include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/train/logits.hpp"
 #include "seqpack/train/softmax.hpp"
@@ -325,7 +325,7 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
                 "log-probabilities are float, and double where the logits are");
   namespace impl = label_log_probing;
   const auto check = [&] {
-    context_gathering::require_same_stream(where, tp);
+    group_execution::require_same_stream(where, tp);
     impl::require_shape(logits, columns, labels);
     impl::require_rows("log_probs", out.log_probs, logits.rows);
     impl::require_rows("max", out.max, logits.rows);
@@ -349,7 +349,7 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
       options.check_all_ranks ? together(tp, nobody, "label_log_probs", check, mark) : check();
   if (options.check_all_ranks || tp.size() == 1) impl::require_tiling(tp, columns);
 
-  [[maybe_unused]] const auto here = context_gathering::make_current(tp);
+  [[maybe_unused]] const auto here = group_execution::make_current(tp);
   using plain = std::remove_const_t<T>;
   const matrix_view<const plain> rows(logits.data, logits.rows, logits.columns, logits.stride);
   if (out.entropy.data != nullptr) {
@@ -391,18 +391,9 @@ void label_log_probs_backward(const E& where, const matrix_view<T>& logits,
   impl::require_rows("max", forward.max, logits.rows);
   impl::require_rows("sum", forward.sum, logits.rows);
   impl::require_rows("derivatives", derivatives, logits.rows);
-  checks::require_equal(checks::alone, "gradient rows", gradient.rows, logits.rows,
-                        "as the logits have");
-  checks::require_equal(checks::alone, "gradient columns", gradient.columns, logits.columns,
-                        "as the logits have");
-  checks::require_memory(checks::alone, "gradient", gradient.data,
-                         gradient.rows * gradient.columns);
+  logits_checks::require_gradient(logits, gradient);
   using plain = std::remove_const_t<T>;
-  const bool in_place = std::same_as<plain, G> &&
-                        static_cast<const void*>(gradient.data) == logits.data &&
-                        gradient.stride == logits.stride;
-  checks::regions<5, 1> memory;
-  if (!in_place) memory.read(logits.touched(), checks::alone, "logits");
+  checks::regions<4, 1> memory;
   memory.read(labels.touched(), checks::alone, "labels");
   memory.read(forward.max.touched(), checks::alone, "max");
   memory.read(forward.sum.touched(), checks::alone, "sum");

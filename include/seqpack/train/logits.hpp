@@ -143,6 +143,26 @@ C reciprocal(double temperature) {
   return result;
 }
 
+/// \throws invalid_input unless a gradient has the shape of its logits and is they themselves, the
+/// same view, or apart from them.
+template <class T, class G>
+void require_gradient(const matrix_view<T>& logits, const matrix_view<G>& gradient) {
+  checks::require_equal(checks::alone, "gradient rows", gradient.rows, logits.rows,
+                        "as the logits have");
+  checks::require_equal(checks::alone, "gradient columns", gradient.columns, logits.columns,
+                        "as the logits have");
+  checks::require_memory(checks::alone, "gradient", gradient.data,
+                         gradient.rows * gradient.columns);
+  const bool in_place = std::same_as<std::remove_const_t<T>, G> &&
+                        static_cast<const void*>(gradient.data) == logits.data &&
+                        gradient.stride == logits.stride;
+  if (in_place) return;
+  checks::regions<1, 1> memory;
+  memory.read(logits.touched(), checks::alone, "logits");
+  memory.write(gradient.touched(), checks::alone, "gradient");
+  memory.require_apart();
+}
+
 /// Every element of a matrix times a number.
 template <class T>
 struct scale_operation {

@@ -90,10 +90,9 @@ SEQPACK_HD constexpr auto differentiable(double value, Derivatives... derivative
   return losses::chain(value, derivatives...);
 }
 
-/// One sequence as a loss sees it. A target is a token that something predicts: t from 1 to
-/// length()
-/// - 1. Those with token_mask 0 are never visited, so that what stands in their rows, NaN too,
-/// reaches nothing.
+/// One sequence as a loss sees it. A target is a token that something predicts: t from 1 up to, and
+/// without, length(). Those with token_mask 0 are never visited, so that what stands in their rows,
+/// NaN too, reaches nothing.
 ///
 /// Everything here may be called on the device; all of it is O(1) but sum, mean, min and max, which
 /// visit the targets in their order and add up in double: the result depends on the values alone,
@@ -252,16 +251,6 @@ inline constexpr bool is_among = false;
 template <class Tag, class... Tags>
 inline constexpr bool is_among<Tag, field_tags<Tags...>> = (std::is_same_v<Tag, Tags> || ...);
 
-template <class L>
-struct fields_of {
-  using type = field_tags<>;
-};
-template <class L>
-  requires requires { typename L::fields; }
-struct fields_of<L> {
-  using type = typename L::fields;
-};
-
 /// A sequence of a batch that has the fields that a loss asks for, for the check of a concept.
 template <class L>
 struct sequence_archetype {
@@ -270,12 +259,12 @@ struct sequence_archetype {
   SEQPACK_HD double sample_weight() const { return 0; }
   SEQPACK_HD double weight(offset_t) const { return 0; }
   template <field_tag Tag>
-    requires std::is_same_v<Tag, input_ids_t> || is_among<Tag, typename fields_of<L>::type>
+    requires std::is_same_v<Tag, input_ids_t> || is_among<Tag, asked_fields<L>>
   SEQPACK_HD double value(Tag, offset_t) const {
     return 0;
   }
   template <field_tag Tag>
-    requires is_among<Tag, typename fields_of<L>::type>
+    requires is_among<Tag, asked_fields<L>>
   SEQPACK_HD double value(Tag) const {
     return 0;
   }

@@ -63,16 +63,6 @@ inline constexpr bool is_output = false;
 template <class T>
 inline constexpr bool is_output<model_output<T>> = true;
 
-template <class M>
-struct fields_of {
-  using type = field_tags<>;
-};
-template <class M>
-  requires requires { typename M::fields; }
-struct fields_of<M> {
-  using type = typename M::fields;
-};
-
 }  // namespace modelling
 
 /// The packed rows of a field that the model has asked for: [T / CP, D], 0 in padding.

@@ -19,6 +19,7 @@
 #include "seqpack/pack/pack.hpp"
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/train/fields.hpp"
 #include "seqpack/train/label_log_probs.hpp"
@@ -125,7 +126,7 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   const auto view = layout.view();
   const shard mine{cp.rank().value};
   tp.rank();
-  const context_gathering::current_device here(cp, tp);
+  const group_execution::current_device here(cp, tp);
   const auto predicting = view.without_last(1);
   // Without masks every token is a target.
   const field_list fields(token_field(input_ids, ids));
@@ -134,8 +135,8 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   const bool with_entropy = entropy.positions() > 0 || entropy.data() != nullptr;
   log_prob_state<C> state;
   const auto check = [&] {
-    context_gathering::require_same_stream(where, cp);
-    context_gathering::require_same_stream(where, tp);
+    group_execution::require_same_stream(where, cp);
+    group_execution::require_same_stream(where, tp);
     checks::require_equal(checks::alone, "context-parallel size of the layout", view.cp.size(),
                           cp.size(), "the ranks of the group");
     checks::require_equal(checks::alone, "logits rows", logits.rows, view.shard_tokens(),
