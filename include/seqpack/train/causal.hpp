@@ -5,16 +5,13 @@
 
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/pack/adopt.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
-#include "seqpack/pack/layout.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/train/targets.hpp"
@@ -93,32 +90,6 @@ struct mask_operation {
 };
 
 }  // namespace causal_masking
-
-/// The layout of a batch that is not packed: every row of the batch takes all of its width. What is
-/// true of packed rows is true of it: shards, labels, log-probabilities and losses need no second
-/// form.
-///
-/// \param lengths real tokens of each row
-/// \param width S; what the sharding divides by must divide it
-/// \throws invalid_input as from_cu_seqlens does.
-template <layout_index Index = std::int32_t, integer_range Lengths,
-          context_parallel_policy C = no_context_parallel>
-packed_layout<no_padding, C, Index> unpacked_layout(const Lengths& lengths, offset_t width,
-                                                    const C& cp = {}) {
-  std::vector<offset_t> cu{0};
-  std::vector<offset_t> cu_padded{0};
-  for (const auto length : lengths) {
-    const auto k = static_cast<offset_t>(cu.size()) - 1;
-    const auto real = static_cast<offset_t>(length);
-    if (real < 0 || real > width) {
-      reject(entry_name("lengths", k), real,
-             "it must be from 0 to " + std::to_string(width) + ", the width of the batch");
-    }
-    cu.push_back(cu.back() + real);
-    cu_padded.push_back(cu_padded.back() + width);
-  }
-  return from_cu_seqlens<Index>(cu, cu_padded, cu_padded.back(), cp, {.width = width});
-}
 
 /// The causal mask of this rank's queries: true where a key is hidden from a query, that is in its
 /// future, or in an earlier document where documents are kept apart.

@@ -10,7 +10,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/core/config.hpp"
@@ -19,8 +18,8 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
-#include "seqpack/pack/adopt.hpp"
 #include "seqpack/pack/layout.hpp"
+#include "seqpack/pack/layout_part.hpp"
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/pack/resident.hpp"
 #include "seqpack/parallel/group_execution.hpp"
@@ -400,7 +399,7 @@ struct evaluation {
     for (offset_t b = 0; b < view.batch; b += group) {
       const offset_t first = view.shard_begin(b);
       const offset_t last = view.shard_begin(b + group);
-      const auto alone = group_layout<Index>(view, b, group);
+      const auto alone = layout_part(layout, b, group);
       const auto placed = resident(where, alone);
       double* const row = results + divide(b, group) * row_size<L>;
       if constexpr (L::input == loss_input::logits) {
@@ -414,18 +413,6 @@ struct evaluation {
     if (with_gradient && end < gradient.rows) {
       execute(where, zero_operation<G>{part(gradient, end, gradient.rows)});
     }
-  }
-
-  /// The layout of a few sequences of a layout, on the host.
-  template <class Index, class View>
-  static auto group_layout(const View& view, offset_t first, offset_t count) {
-    std::vector<offset_t> cu{0};
-    std::vector<offset_t> cu_padded{0};
-    for (offset_t s = first; s < first + count; ++s) {
-      cu.push_back(cu.back() + view.length(s));
-      cu_padded.push_back(cu_padded.back() + view.padded_length(s));
-    }
-    return from_cu_seqlens<Index>(cu, cu_padded, cu_padded.back(), view.cp);
   }
 };
 

@@ -29,6 +29,7 @@
 #include "seqpack/pack/pack.hpp"
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/pack/resident.hpp"
+#include "seqpack/pack/unpacked_layout.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/train/causal.hpp"

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "seqpack/pack/unpacked_layout.hpp"
 #include "support/oracle.hpp"
 #include "support/refused.hpp"
 
@@ -105,23 +106,7 @@ BOOST_AUTO_TEST_CASE(padding_ends_no_document) {
   BOOST_TEST((starts == numbers{0, 0, 2, 2, 2, 2}));
 }
 
-BOOST_AUTO_TEST_CASE(every_row_takes_all_of_the_width) {
-  const auto layout = unpacked_layout(std::vector<int>{3, 0, 4}, 4, context_parallel<2>{});
-  BOOST_TEST(layout.total_tokens() == 12);
-  const std::vector<std::int32_t> cu{0, 3, 3, 7};
-  const std::vector<std::int32_t> cu_padded{0, 4, 8, 12};
-  BOOST_TEST(layout.cu_seqlens() == cu, boost::test_tools::per_element());
-  BOOST_TEST(layout.cu_seqlens_padded() == cu_padded, boost::test_tools::per_element());
-  BOOST_TEST(unpacked_layout(std::vector<int>{}, 4).total_tokens() == 0);
-}
-
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
-  BOOST_CHECK_EXCEPTION(unpacked_layout(std::vector<int>{3, 5}, 4), invalid_input,
-                        refused("lengths[1]", "5", "from 0 to 4"));
-  BOOST_CHECK_EXCEPTION(unpacked_layout(std::vector<int>{-1}, 4), invalid_input,
-                        refused("lengths[0]", "-1", "from 0 to 4"));
-  BOOST_CHECK_THROW(unpacked_layout(std::vector<int>{3}, 6, context_parallel<2>{}), invalid_input);
-
   const auto layout = unpacked_layout(std::vector<int>{3, 4}, 4);
   const auto mask = std::make_unique<bool[]>(32);
   BOOST_CHECK_EXCEPTION(causal_mask(host, layout, shard{0}, {}, row_view<bool>(mask.get(), 8, 4)),
