@@ -2,45 +2,17 @@
 /// Runs of the training example, and the loss curves that they write.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "run_program.hpp"
+#include "temporary.hpp"
 
 namespace seqpack::testing {
-
-/// A folder that is gone with this object.
-class temporary_folder {
- public:
-  temporary_folder() {
-    std::string pattern = std::filesystem::temp_directory_path() / "seqpack-test-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no folder " + pattern);
-    path_ = pattern;
-  }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  ~temporary_folder() { std::filesystem::remove_all(path_); }
-
-  const std::string& path() const noexcept { return path_; }
-  std::string read(const std::string& name) const {
-    std::ifstream file(path_ + "/" + name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
- private:
-  std::string path_;
-};
 
 /// A line of loss_curve.csv; NaN where a cell is empty.
 struct curve_line {

@@ -3,43 +3,16 @@
 #pragma once
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "temporary.hpp"
+
 namespace seqpack::testing {
-
-/// A file that is gone with this object.
-class temporary_file {
- public:
-  explicit temporary_file(const std::string& content = "") {
-    std::string pattern = std::filesystem::temp_directory_path() / "seqpack-test-XXXXXX";
-    const int descriptor = mkstemp(pattern.data());
-    if (descriptor < 0) throw std::runtime_error("no temporary file " + pattern);
-    close(descriptor);
-    path_ = pattern;
-    std::ofstream(path_, std::ios::binary) << content;
-  }
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
-  ~temporary_file() { std::filesystem::remove(path_); }
-
-  const std::string& path() const noexcept { return path_; }
-  std::string content() const {
-    std::ifstream file(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
- private:
-  std::string path_;
-};
 
 struct program_result {
   int status = -1;  ///< the exit status; -1 where it did not exit
@@ -57,10 +30,11 @@ inline std::string quoted(const std::string& argument) {
 
 inline program_result run_program(const std::string& program,
                                   const std::vector<std::string>& arguments) {
-  const temporary_file errors;
+  const temporary_folder folder;
+  const std::string errors = folder.path() + "/errors";
   std::string command = quoted(program);
   for (const std::string& argument : arguments) command += ' ' + quoted(argument);
-  command += " 2>" + quoted(errors.path());
+  command += " 2>" + quoted(errors);
 
   std::FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("cannot run " + command);
@@ -71,7 +45,7 @@ inline program_result run_program(const std::string& program,
   }
   const int status = pclose(pipe);
   if (WIFEXITED(status)) result.status = WEXITSTATUS(status);
-  result.err = errors.content();
+  result.err = folder.read("errors");
   return result;
 }
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "seqpack/seqpack.hpp"
+#include "support/counting_communicator.hpp"
 #include "support/mpi.hpp"
+#include "support/train_batch.hpp"
 
 namespace {
 
@@ -201,4 +203,41 @@ BOOST_FIXTURE_TEST_CASE(mistakes_in_the_batch_reach_the_whole_grid, frame) {
   found.check(
       std::abs(out[0] - log_prob) < 1e-14 && std::abs(out[3] - log_prob) < 1e-14 && out[2] == 0,
       "the group is usable");
+}
+
+BOOST_FIXTURE_TEST_CASE(one_collective_for_log_probabilities, frame) {
+  const int expected = size > 1 ? 1 : 0;
+  counting_communicator counted(world());
+  const column_range columns = columns_of("even");
+  auto part = mine<float>(columns);
+  const matrix_view<float> view(part.data(), rows, columns.size());
+  const log_prob_state<float> state(host, rows, true);
+  label_log_probs(host, counted, view, columns, row_labels, state.rows());
+  found.equal(counted.collectives, expected, "collectives of the forward pass");
+  const std::vector<float> derivatives(rows, 1);
+  label_log_probs_backward(host, view, columns, row_labels, state.rows(), derivatives, view);
+  found.equal(counted.collectives, expected, "collectives with the backward pass");
+}
+
+BOOST_FIXTURE_TEST_CASE(one_collective_for_a_loss_over_each_group, frame) {
+  const int expected = size > 1 ? 1 : 0;
+  const plain_text text{{5, 3, 7}, 7, std::vector<std::int64_t>(21, 1)};
+  // The ranks share the tokens, then the vocabulary.
+  for (const bool share_tokens : {true, false}) {
+    counting_communicator group(world());
+    self_communicator alone;
+    const offset_t cp = share_tokens ? size : 1;
+    const auto layout =
+        make_layout(text.lengths, padding{each_multiple_of<>{2 * size}}, context_parallel{cp});
+    const column_range columns = share_tokens ? column_range(vocabulary) : columns_of("even");
+    std::vector<double> logits(static_cast<std::size_t>(layout.shard_tokens() * columns.size()), 1);
+    const matrix_view<double> view(logits.data(), layout.shard_tokens(), columns.size());
+    const loss_options options{.counts = {12, 3}, .cp_normalize = false};
+    const auto result =
+        share_tokens
+            ? evaluate_loss(host, layout, group, alone, text, nll{}, view, columns, options, view)
+            : evaluate_loss(host, layout, alone, group, text, nll{}, view, columns, options, view);
+    found.check(std::abs(result.value() - std::log(53.0)) < 1e-13, "the loss");
+    found.equal(group.collectives, expected, "collectives of a loss and its gradient");
+  }
 }
