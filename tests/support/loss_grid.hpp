@@ -173,7 +173,7 @@ template <class T, class Loss, class Packing, communicator CP, communicator TP>
 auto run_golden(const golden::loss_case& c, const Loss& loss, const Packing& packing,
                 offset_t width, CP& cp, TP& tp, const column_range& columns,
                 bool cp_normalize = true, loss_pass pass = loss_pass::fused) {
-  using batch_type = typename batch_with<typename losses::fields_of<Loss>::type>::type;
+  using batch_type = typename batch_with<asked_fields<Loss>>::type;
   const std::array<batch_type, 1> batches{batch_type(c, width)};
   auto next = batches.begin();
   golden_model<T, Packing::attention> model(c, columns);
