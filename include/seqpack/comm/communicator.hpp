@@ -26,12 +26,12 @@ enum class reduction { sum, max, min };
 
 /// Where memory is, as far as anyone can tell. Trivially copyable, so that it travels.
 struct memory_location {
-  enum class kind : std::int32_t { anywhere, host, device };
+  enum class kind : std::int32_t { anywhere, on_host, on_device };
   kind where = kind::anywhere;
   std::int32_t device = 0;
 
-  static constexpr memory_location host() { return {kind::host, 0}; }
-  static constexpr memory_location on_device(int number) { return {kind::device, number}; }
+  static constexpr memory_location host() { return {kind::on_host, 0}; }
+  static constexpr memory_location on_device(int number) { return {kind::on_device, number}; }
 
   /// Whether memory that is there can be used by one who asks for memory here.
   constexpr bool accepts(memory_location there) const noexcept {
@@ -39,8 +39,8 @@ struct memory_location {
            (where == there.where && device == there.device);
   }
   std::string to_string() const {
-    if (where == kind::device) return "memory of CUDA device " + std::to_string(device);
-    return where == kind::host ? "host memory" : "memory anywhere";
+    if (where == kind::on_device) return "memory of CUDA device " + std::to_string(device);
+    return where == kind::on_host ? "host memory" : "memory anywhere";
   }
 };
 
