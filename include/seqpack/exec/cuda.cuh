@@ -13,20 +13,31 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/cuda_error.hpp"
+#include "seqpack/exec/cuda_tiles.cuh"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
+#include "seqpack/exec/pinned_memory.hpp"
 #include "seqpack/exec/thrust.hpp"
+#include "seqpack/exec/tiled.hpp"
 
 namespace seqpack {
 
-/// A source of device memory in stream order, as cuda::mr and RMM have them. It is copied, so it
-/// must be a handle.
+/// A source of memory in stream order, as cuda::mr and RMM have them: memory handed back may be used
+/// again where the stream has got there. It is copied, so it must be a handle.
 template <class R>
-concept device_memory_resource =
+concept stream_memory_resource =
     std::copy_constructible<R> && requires(R r, void* p, std::size_t n, cudaStream_t s) {
       { r.allocate_async(n, n, s) } -> std::convertible_to<void*>;
       r.deallocate_async(p, n, n, s);
     };
+
+/// A source of device memory. Models: stream_ordered_memory; RMM's by their handles.
+template <class R>
+concept device_memory_resource = stream_memory_resource<R>;
+
+/// A source of pinned host memory. Models: process_pinned_memory, pinned_pool.
+template <class R>
+concept pinned_memory_resource = stream_memory_resource<R>;
 
 /// cudaMallocAsync and cudaFreeAsync: the default memory pool of the device.
 struct stream_ordered_memory {
@@ -41,16 +52,23 @@ struct stream_ordered_memory {
 };
 
 /// An executor that puts its work into a CUDA stream, and where layouts on the device get their
-/// memory. Pack, unpack and the per-token arrays allocate nothing: they never touch the resource.
+/// memory. Pack, unpack and the per-token arrays allocate nothing: they never touch the resources.
 ///
 ///     pack(cuda_stream{stream}, layout, full_row, field(ids, packed_ids));
-template <device_memory_resource Memory = stream_ordered_memory>
+///
+/// \tparam Memory where memory on the device comes from
+/// \tparam Pinned where pinned memory comes from: what layouts of the host go through on their way
+/// to the device where they are too large to be parameters of a kernel
+template <device_memory_resource Memory = stream_ordered_memory,
+          pinned_memory_resource Pinned = process_pinned_memory>
 struct cuda_stream {
   cudaStream_t stream = nullptr;
   Memory memory{};
+  Pinned pinned{};
 
   constexpr cuda_stream() = default;
-  constexpr explicit cuda_stream(cudaStream_t s, Memory m = {}) : stream(s), memory(std::move(m)) {}
+  constexpr explicit cuda_stream(cudaStream_t s, Memory m = {}, Pinned p = {})
+      : stream(s), memory(std::move(m)), pinned(std::move(p)) {}
 };
 
 namespace launching {
@@ -68,12 +86,16 @@ void for_each_unit(const Policy& policy, const Op& op) {
 
 }  // namespace launching
 
-template <class Memory>
-struct executor_traits<cuda_stream<Memory>> {
+template <class Memory, class Pinned>
+struct executor_traits<cuda_stream<Memory, Pinned>> {
   static constexpr bool on_device = true;
   template <class Op>
-  static void run(const cuda_stream<Memory>& where, const Op& op) {
-    launching::for_each_unit(thrust::cuda::par_nosync.on(where.stream), op);
+  static void run(const cuda_stream<Memory, Pinned>& where, const Op& op) {
+    if constexpr (tiled_operation<Op>) {
+      launching::for_each_tile(where.stream, op);
+    } else {
+      launching::for_each_unit(thrust::cuda::par_nosync.on(where.stream), op);
+    }
   }
 };
 
@@ -89,27 +111,32 @@ struct executor_traits<P> {
   }
 };
 
-/// Device memory with an owner: allocated and freed in the order of one stream.
-template <device_memory_resource Memory = stream_ordered_memory>
+/// Memory with an owner: allocated and freed in the order of one stream.
+template <stream_memory_resource Memory = stream_ordered_memory>
 class device_buffer {
  public:
   device_buffer() = default;
-  device_buffer(const cuda_stream<Memory>& where, std::size_t bytes)
-      : where_(where), bytes_(bytes) {
-    if (bytes > 0) data_ = where_.memory.allocate_async(bytes, alignment, where_.stream);
+  device_buffer(cudaStream_t stream, const Memory& memory, std::size_t bytes)
+      : stream_(stream), memory_(memory), bytes_(bytes) {
+    if (bytes > 0) data_ = memory_.allocate_async(bytes, alignment, stream_);
   }
+  template <class Pinned>
+  device_buffer(const cuda_stream<Memory, Pinned>& where, std::size_t bytes)
+      : device_buffer(where.stream, where.memory, bytes) {}
   device_buffer(device_buffer&& other) noexcept
-      : where_(other.where_),
+      : stream_(other.stream_),
+        memory_(other.memory_),
         data_(std::exchange(other.data_, nullptr)),
         bytes_(std::exchange(other.bytes_, 0)) {}
   device_buffer& operator=(device_buffer&& other) noexcept {
-    std::swap(where_, other.where_);
+    std::swap(stream_, other.stream_);
+    std::swap(memory_, other.memory_);
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
   ~device_buffer() {
-    if (data_ != nullptr) where_.memory.deallocate_async(data_, bytes_, alignment, where_.stream);
+    if (data_ != nullptr) memory_.deallocate_async(data_, bytes_, alignment, stream_);
   }
 
   void* data() const noexcept { return data_; }
@@ -117,19 +144,21 @@ class device_buffer {
 
  private:
   static constexpr std::size_t alignment = 256;
-  cuda_stream<Memory> where_{};
+  cudaStream_t stream_ = nullptr;
+  Memory memory_{};
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
 
 /// Memory from the stream's resource, freed in the order of the stream.
-template <class Memory>
-struct executor_memory<cuda_stream<Memory>> {
-  static std::shared_ptr<void> allocate(const cuda_stream<Memory>& where, offset_t bytes) {
+template <class Memory, class Pinned>
+struct executor_memory<cuda_stream<Memory, Pinned>> {
+  static std::shared_ptr<void> allocate(const cuda_stream<Memory, Pinned>& where, offset_t bytes) {
     auto owner = std::make_shared<device_buffer<Memory>>(where, static_cast<std::size_t>(bytes));
     return {owner, owner->data()};
   }
-  static void read(const cuda_stream<Memory>& where, void* to, const void* from, offset_t bytes) {
+  static void read(const cuda_stream<Memory, Pinned>& where, void* to, const void* from,
+                   offset_t bytes) {
     check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost,
                                where.stream));
     check_cuda(cudaStreamSynchronize(where.stream));

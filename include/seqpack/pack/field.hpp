@@ -1,5 +1,5 @@
 /// \file
-/// What moves in a call of pack or unpack: one or several fields, and the checks they share.
+/// What moves in a call of pack or unpack.
 #pragma once
 
 #include <concepts>
@@ -96,56 +96,6 @@ constexpr auto field(From&& from, To&& to) {
   using T = typename decltype(fields::as_view(std::forward<To>(to)))::value_type;
   return field(std::forward<From>(from), std::forward<To>(to), T{});
 }
-
-namespace fields {
-
-/// Several fields as one bulk operation over the same rows: a list without std::tuple, which device
-/// code cannot use.
-template <class... Moves>
-struct move_list;
-
-template <>
-struct move_list<> {
-  SEQPACK_HD constexpr offset_t units() const noexcept { return 0; }
-  constexpr offset_t row_bytes() const noexcept { return 0; }
-  void process(offset_t, offset_t) const {}
-  SEQPACK_HD void operator()(offset_t) const {}
-};
-
-template <class Move, class... Rest>
-struct move_list<Move, Rest...> {
-  Move move;
-  move_list<Rest...> rest;
-
-  constexpr move_list(Move first, Rest... others) : move(first), rest(others...) {}
-
-  constexpr offset_t row_bytes() const noexcept { return move.row_bytes() + rest.row_bytes(); }
-  SEQPACK_HD constexpr offset_t units() const noexcept { return move.units() + rest.units(); }
-  void process(offset_t first, offset_t last) const {
-    move.process(first, min_of(last, move.rows()));
-    rest.process(first, last);
-  }
-  SEQPACK_HD void operator()(offset_t unit) const {
-    if (unit < move.units()) {
-      move(unit);
-    } else {
-      rest(unit - move.units());
-    }
-  }
-};
-
-/// A list of moves with the number of rows of the longest.
-template <class... Moves>
-struct bulk_move : move_list<Moves...> {
-  offset_t row_count;
-
-  constexpr explicit bulk_move(Moves... moves) : move_list<Moves...>(moves...), row_count(0) {
-    ((row_count = max_of(row_count, moves.rows())), ...);
-  }
-  constexpr offset_t rows() const noexcept { return row_count; }
-};
-
-}  // namespace fields
 
 /// An owner knows where its arrays live, and an executor where it runs: mixing them up does not
 /// compile. A bare layout_view, which does not know, is taken at the caller's word.

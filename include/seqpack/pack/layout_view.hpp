@@ -69,7 +69,9 @@ struct layout_view {
   bool padded = false;               ///< whether there is padding, or can be
   Padding padding{};
   ContextParallel cp{};
-  offset_t dropped = 0;  ///< real tokens at the end of every sequence that count as padding
+  offset_t dropped = 0;        ///< real tokens at the end of every sequence that count as padding
+  offset_t first_segment = 0;  ///< what entry 0 of cu, cu_padded and order is about; see window_of
+  offset_t first_row = 0;      ///< the batch row that entry 0 of slot_of is about
 
   constexpr const layout_view& view() const noexcept { return *this; }
 
@@ -113,7 +115,7 @@ struct layout_view {
   // Sequences.
 
   SEQPACK_HD constexpr offset_t begin_of(offset_t sequence) const noexcept {
-    return static_cast<offset_t>(cu_padded[sequence]);
+    return static_cast<offset_t>(cu_padded[sequence - first_segment]);
   }
   SEQPACK_HD constexpr offset_t padded_length(offset_t sequence) const noexcept {
     return begin_of(sequence + 1) - begin_of(sequence);
@@ -121,18 +123,19 @@ struct layout_view {
   /// Real tokens. Never more than the padded length, even for the arrays of a capacity layout whose
   /// lengths did not fit.
   SEQPACK_HD constexpr offset_t length(offset_t sequence) const noexcept {
+    const Index* const bounds = cu + (sequence - first_segment);
     const offset_t real =
-        min_of(static_cast<offset_t>(cu[sequence + 1]) - static_cast<offset_t>(cu[sequence]),
+        min_of(static_cast<offset_t>(bounds[1]) - static_cast<offset_t>(bounds[0]),
                padded_length(sequence));
     return dropped == 0 ? real : max_of(real - dropped, 0);
   }
   /// The batch row of a slot; not for the ghost.
   SEQPACK_HD constexpr offset_t batch_row(offset_t sequence) const noexcept {
-    return order == nullptr ? sequence : static_cast<offset_t>(order[sequence]);
+    return order == nullptr ? sequence : static_cast<offset_t>(order[sequence - first_segment]);
   }
   /// The slot of a batch row, or -1.
   SEQPACK_HD constexpr offset_t slot(offset_t batch_row) const noexcept {
-    return slot_of == nullptr ? batch_row : static_cast<offset_t>(slot_of[batch_row]);
+    return slot_of == nullptr ? batch_row : static_cast<offset_t>(slot_of[batch_row - first_row]);
   }
   /// Where a sequence's share begins in every shard. The divisor divides every bound.
   SEQPACK_HD constexpr offset_t shard_begin(offset_t sequence) const noexcept {
@@ -142,7 +145,7 @@ struct layout_view {
   /// The sequence that owns row t, 0 <= t < total: the last one that begins at or before it, so
   /// that empty sequences own nothing.
   SEQPACK_HD constexpr offset_t sequence_of(offset_t row) const noexcept {
-    offset_t low = 0;
+    offset_t low = first_segment;
     offset_t high = segments;
     while (high - low > 1) {
       const offset_t middle = low + (high - low) / 2;

@@ -6,44 +6,45 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/bulk_move.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/tile.hpp"
 #include "seqpack/pack/transfer.hpp"
+#include "seqpack/pack/window.hpp"
 
 namespace seqpack {
 
 namespace packing {
 
-/// One field of a pack as a bulk operation; its rows are the rows of the place.
-template <class View, class Place, class From, class T, class Fill>
+/// One field of a pack; its rows are the rows of the place.
+template <class From, class T, class Fill>
 struct pack_move {
-  View view;
-  Place at;
+  using value_type = T;
+
   From from;
   row_view<T> to;
   Fill fill;
-  unit_shape shape;
+  tile_shape shape;
 
-  pack_move(const View& v, Place p, const field_t<From, row_view<T>, Fill>& f)
-      : view(v),
-        at(p),
-        from(f.from),
+  explicit pack_move(const field_t<From, row_view<T>, Fill>& f)
+      : from(f.from),
         to(f.to),
         fill(f.fill),
-        shape(to.payload * static_cast<offset_t>(sizeof(T)),
-              from.address_bits() | to.address_bits()) {}
+        shape(unit_shape(to.payload * static_cast<offset_t>(sizeof(T)),
+                         from.address_bits() | to.address_bits()),
+              to.rows) {}
 
-  offset_t rows() const noexcept { return to.rows; }
-  offset_t row_bytes() const noexcept { return shape.row_bytes(); }
-  SEQPACK_HD offset_t units() const noexcept { return to.rows * shape.per_row(); }
+  SEQPACK_HD offset_t rows() const noexcept { return to.rows; }
 
-  void process(offset_t first, offset_t last) const {
-    for_each_run(view, at, first, last, [&](offset_t row, const token_run& run) {
+  template <class Map>
+  void process(const Map& map, offset_t first, offset_t last) const {
+    for_each_run(map.view, map.at, first, last, [&](offset_t row, const token_run& run) {
       const token_ref& token = run.first;
       const offset_t real = max_of(min_of(token.length - token.index, run.count), 0);
       if (real > 0) {
-        const offset_t b = view.batch_row(token.sequence);
+        const offset_t b = map.view.batch_row(token.sequence);
         copy_tokens<T>(to.at(row), to.payload, from.at(b, from.lead(b) + token.index),
                        from.stride(), to.payload, real);
       }
@@ -52,10 +53,11 @@ struct pack_move {
   }
 
   /// Where row `row` of the place comes from, or null for padding.
-  SEQPACK_HD const T* source(offset_t row) const {
-    const token_ref token = view.token_at(at, row);
+  template <class Map>
+  SEQPACK_HD const T* source(const Map& map, offset_t row) const {
+    const token_ref token = map.view.token_at(map.at, row);
     if (!token.real()) return nullptr;
-    const offset_t b = view.batch_row(token.sequence);
+    const offset_t b = map.view.batch_row(token.sequence);
     const offset_t column = from.lead(b) + token.index;
     if constexpr (bounds_in_memory<From>) {
       if (column < 0 || column >= from.columns(b)) return nullptr;
@@ -63,9 +65,21 @@ struct pack_move {
     return from.at(b, column);
   }
 
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = shape.row_of(unit);
-    write_unit<T>(shape, to.at(row), source(row), unit - row * shape.per_row(), fill);
+  template <class Map>
+  SEQPACK_HD void unit(const Map& map, offset_t number) const {
+    const unit_shape& units = shape.units();
+    const offset_t row = units.row_of(number);
+    write_unit<T>(units, to.at(row), source(map, row), number - row * units.per_row(), fill);
+  }
+
+  template <class Map, class Threads, class Window>
+  SEQPACK_HD auto near(const Map& map, const Threads& threads, Window& window, offset_t first,
+                       offset_t last) const {
+    return window_of(threads, map.view, map.at, first, last, window);
+  }
+  template <class Map>
+  SEQPACK_HD tile_route route(const Map& map, offset_t row) const {
+    return {reinterpret_cast<char*>(to.at(row)), reinterpret_cast<const char*>(source(map, row))};
   }
 };
 
@@ -90,9 +104,12 @@ void add_regions(Regions& memory, std::size_t index, const Field& f) {
   memory.write(f.to.touched(), index, "target");
 }
 
-template <class View, class Place, class From, class T, class Fill>
-auto make_move(const View& view, Place at, const field_t<From, row_view<T>, Fill>& f) {
-  return pack_move<View, Place, From, T, Fill>(view, at, f);
+/// All fields of a pack.
+template <class View, class Place, class... From, class... T, class... Fill>
+auto make_operation(const View& view, Place at, const field_t<From, row_view<T>, Fill>&... f) {
+  using map = fields::placed_map<View, Place>;
+  return fields::bulk_move<map, pack_move<From, T, Fill>...>(map{view, at},
+                                                             pack_move<From, T, Fill>(f)...);
 }
 
 }  // namespace packing
@@ -130,7 +147,7 @@ void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fil
   index = 0;
   (packing::add_regions(memory, index++, fields), ...);
   memory.require_apart();
-  execute(where, fields::bulk_move(packing::make_move(view, at, fields)...));
+  execute(where, packing::make_operation(view, at, fields...));
 }
 
 }  // namespace seqpack

@@ -16,6 +16,7 @@
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/window.hpp"
 
 namespace seqpack {
 
@@ -186,8 +187,36 @@ struct token_operation {
     for_each_run(view, at, first, last,
                  [&](offset_t row, const token_run& run) { arrays.write_run(view, row, run); });
   }
-  SEQPACK_HD void operator()(offset_t row) const {
-    arrays.write(view, row, view.token_at(at, row));
+  SEQPACK_HD void operator()(offset_t row) const { write(view, row); }
+
+  // As tiles of rows: 8 for each of 256 threads.
+  using scratch_type = window_memory<typename View::index_type>;
+  static constexpr offset_t tile_rows = 2048;
+
+  SEQPACK_HD offset_t tiles() const noexcept {
+    return divide(view.rows(at) + tile_rows - 1, tile_rows);
+  }
+  template <class Threads>
+  SEQPACK_HD void prepare(const Threads& threads, scratch_type& scratch) const {
+    seqpack::prepare(threads, scratch);
+  }
+  template <class Threads>
+  SEQPACK_HD void tile(const Threads& threads, scratch_type& scratch, offset_t number,
+                       bool /*continues*/) const {
+    const offset_t end = min_of((number + 1) * tile_rows, view.rows(at));
+    for (offset_t first = number * tile_rows; first < end;) {
+      const auto near = window_of(threads, view, at, first, end - 1, scratch);
+      for (offset_t row = first + threads.rank(); row <= near.last; row += threads.size()) {
+        write(near.view, row);
+      }
+      threads.sync();
+      first = near.last + 1;
+    }
+  }
+
+ private:
+  SEQPACK_HD void write(const View& bounds, offset_t row) const {
+    arrays.write(bounds, row, bounds.token_at(at, row));
   }
 };
 

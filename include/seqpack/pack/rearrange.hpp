@@ -6,10 +6,13 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/bulk_move.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/tile.hpp"
 #include "seqpack/pack/transfer.hpp"
+#include "seqpack/pack/window.hpp"
 
 namespace seqpack {
 
@@ -19,35 +22,43 @@ concept whole_place = place<P> && !std::same_as<P, shard>;
 
 namespace rearranging {
 
-/// One field of a rearrangement as a bulk operation; its rows are the rows of the target.
-template <class View, class FromPlace, class ToPlace, class T>
-struct row_move {
+/// A layout and two places of it.
+template <class View, class FromPlace, class ToPlace>
+struct map_between {
+  using view_type = View;
   View view;
-  FromPlace from_place;
-  ToPlace to_place;
+  FromPlace from;
+  ToPlace to;
+
+  SEQPACK_HD map_between with(const View& other) const { return {other, from, to}; }
+};
+
+/// One field of a rearrangement; its rows are the rows of the target.
+template <class T>
+struct row_move {
+  using value_type = T;
+
   row_view<const T> from;
   row_view<T> to;
-  unit_shape shape;
+  T fill{};  ///< every row comes from somewhere
+  tile_shape shape;
 
-  row_move(const View& v, FromPlace f, ToPlace t, row_view<const T> source, row_view<T> target)
-      : view(v),
-        from_place(f),
-        to_place(t),
-        from(source),
+  row_move(row_view<const T> source, row_view<T> target)
+      : from(source),
         to(target),
-        shape(to.payload * static_cast<offset_t>(sizeof(T)),
-              from.address_bits() | to.address_bits()) {}
+        shape(unit_shape(to.payload * static_cast<offset_t>(sizeof(T)),
+                         from.address_bits() | to.address_bits()),
+              to.rows) {}
 
-  offset_t rows() const noexcept { return to.rows; }
-  offset_t row_bytes() const noexcept { return shape.row_bytes(); }
-  SEQPACK_HD offset_t units() const noexcept { return to.rows * shape.per_row(); }
+  SEQPACK_HD offset_t rows() const noexcept { return to.rows; }
 
   /// Blocks of tokens that are consecutive in both places; padding is made of tokens like any
   /// other.
-  void process(offset_t first, offset_t last) const {
-    for_each_run(view, to_place, first, last, [&](offset_t row, const token_run& run) {
+  template <class Map>
+  void process(const Map& map, offset_t first, offset_t last) const {
+    for_each_run(map.view, map.to, first, last, [&](offset_t row, const token_run& run) {
       const token_ref& token = run.first;
-      for_each_source_run(view, from_place, token.sequence, token.index, token.index + run.count,
+      for_each_source_run(map.view, map.from, token.sequence, token.index, token.index + run.count,
                           [&](offset_t index, offset_t source, offset_t count) {
                             copy_tokens<T>(to.at(row + index - token.index), to.payload,
                                            from.at(source), from.payload, to.payload, count);
@@ -55,11 +66,27 @@ struct row_move {
     });
   }
 
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = shape.row_of(unit);
-    const token_ref token = view.token_at(to_place, row);
-    write_unit<T>(shape, to.at(row), from.at(view.row_of(from_place, token.sequence, token.index)),
-                  unit - row * shape.per_row(), T{});
+  template <class Map>
+  SEQPACK_HD const T* source(const Map& map, offset_t row) const {
+    const token_ref token = map.view.token_at(map.to, row);
+    return from.at(map.view.row_of(map.from, token.sequence, token.index));
+  }
+
+  template <class Map>
+  SEQPACK_HD void unit(const Map& map, offset_t number) const {
+    const unit_shape& units = shape.units();
+    const offset_t row = units.row_of(number);
+    write_unit<T>(units, to.at(row), source(map, row), number - row * units.per_row(), fill);
+  }
+
+  template <class Map, class Threads, class Window>
+  SEQPACK_HD auto near(const Map& map, const Threads& threads, Window& window, offset_t first,
+                       offset_t last) const {
+    return window_of(threads, map.view, map.to, first, last, window);
+  }
+  template <class Map>
+  SEQPACK_HD tile_route route(const Map& map, offset_t row) const {
+    return {reinterpret_cast<char*>(to.at(row)), reinterpret_cast<const char*>(source(map, row))};
   }
 };
 
@@ -82,10 +109,12 @@ void add_regions(Regions& memory, std::size_t index, const Field& f) {
   memory.write(f.to.touched(), index, "target");
 }
 
-template <class View, class FromPlace, class ToPlace, class S, class T, class Fill>
-auto make_move(const View& view, FromPlace from_place, ToPlace to_place,
-               const field_t<row_view<S>, row_view<T>, Fill>& f) {
-  return row_move<View, FromPlace, ToPlace, T>(view, from_place, to_place, f.from, f.to);
+/// All fields of a rearrangement.
+template <class View, class FromPlace, class ToPlace, class... S, class... T, class... Fill>
+auto make_operation(const View& view, FromPlace from, ToPlace to,
+                    const field_t<row_view<S>, row_view<T>, Fill>&... f) {
+  using map = map_between<View, FromPlace, ToPlace>;
+  return fields::bulk_move<map, row_move<T>...>(map{view, from, to}, row_move<T>(f.from, f.to)...);
 }
 
 }  // namespace rearranging
@@ -123,7 +152,7 @@ void rearrange(const E& where, const L& layout, From from, To to,
   index = 0;
   (rearranging::add_regions(memory, index++, fields), ...);
   memory.require_apart();
-  execute(where, fields::bulk_move(rearranging::make_move(view, from, to, fields)...));
+  execute(where, rearranging::make_operation(view, from, to, fields...));
 }
 
 }  // namespace seqpack

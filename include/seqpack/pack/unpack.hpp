@@ -6,10 +6,13 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/bulk_move.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/tile.hpp"
 #include "seqpack/pack/transfer.hpp"
+#include "seqpack/pack/window.hpp"
 
 namespace seqpack {
 
@@ -18,28 +21,25 @@ namespace unpacking {
 /// Whether an unpack writes everything, or only what the place holds.
 enum class write { everything, held_tokens };
 
-/// One field of an unpack as a bulk operation; its rows are the positions of the target.
-template <write Write, class View, class Place, class T, class To, class Fill>
+/// One field of an unpack; its rows are the positions of the target.
+template <write Write, class T, class To, class Fill>
 struct unpack_move {
-  View view;
-  Place at;
+  using value_type = T;
+
   row_view<const T> from;
   To to;
   Fill fill;
-  unit_shape shape;
+  tile_shape shape;
 
-  unpack_move(const View& v, Place p, row_view<const T> source, const To& target, const Fill& f)
-      : view(v),
-        at(p),
-        from(source),
+  unpack_move(row_view<const T> source, const To& target, const Fill& f)
+      : from(source),
         to(target),
         fill(f),
-        shape(from.payload * static_cast<offset_t>(sizeof(T)),
-              from.address_bits() | to.address_bits()) {}
+        shape(unit_shape(from.payload * static_cast<offset_t>(sizeof(T)),
+                         from.address_bits() | to.address_bits()),
+              to.positions()) {}
 
-  offset_t rows() const noexcept { return to.positions(); }
-  offset_t row_bytes() const noexcept { return shape.row_bytes(); }
-  SEQPACK_HD offset_t units() const noexcept { return to.positions() * shape.per_row(); }
+  SEQPACK_HD offset_t rows() const noexcept { return to.positions(); }
 
   void fill_columns(offset_t b, offset_t first, offset_t last) const {
     if constexpr (Write == write::everything) {
@@ -49,27 +49,29 @@ struct unpack_move {
     }
   }
 
-  void process(offset_t first, offset_t last) const {
+  template <class Map>
+  void process(const Map& map, offset_t first, offset_t last) const {
     if (first >= last) return;
     for (offset_t b = to.locate(first).row; first < last && b < to.batch(); ++b) {
       const offset_t base = to.first_position(b);
       const offset_t begin = first - base;
       const offset_t end = min_of(to.columns(b), last - base);
       if (begin >= end) continue;
-      row(b, begin, end);
+      row(map, b, begin, end);
       first = base + end;
     }
   }
 
   /// The columns [begin, end) of batch row b.
-  void row(offset_t b, offset_t begin, offset_t end) const {
-    const offset_t slot = view.slot(b);
-    const offset_t length = slot < 0 ? 0 : view.length(slot);
+  template <class Map>
+  void row(const Map& map, offset_t b, offset_t begin, offset_t end) const {
+    const offset_t slot = map.view.slot(b);
+    const offset_t length = slot < 0 ? 0 : map.view.length(slot);
     const offset_t lead = to.lead(b);
     const offset_t real_begin = min_of(max_of(lead, begin), end);
     const offset_t real_end = max_of(min_of(lead + length, end), real_begin);
     fill_columns(b, begin, real_begin);
-    for_each_source_run(view, at, slot, real_begin - lead, real_end - lead,
+    for_each_source_run(map.view, map.at, slot, real_begin - lead, real_end - lead,
                         [&](offset_t index, offset_t row, offset_t count) {
                           if (row < 0) {
                             fill_columns(b, lead + index, lead + index + count);
@@ -82,27 +84,53 @@ struct unpack_move {
   }
 
   /// Where a position of the target comes from, or null for a fill.
-  SEQPACK_HD const T* source(const table_position& position) const {
-    const offset_t slot = view.slot(position.row);
+  template <class Map>
+  SEQPACK_HD const T* source(const Map& map, const table_position& position) const {
+    const offset_t slot = map.view.slot(position.row);
     if (slot < 0) return nullptr;
     const offset_t index = position.column - to.lead(position.row);
-    if (index < 0 || index >= view.length(slot)) return nullptr;
-    const offset_t row = view.row_of(at, slot, index);
+    if (index < 0 || index >= map.view.length(slot)) return nullptr;
+    const offset_t row = map.view.row_of(map.at, slot, index);
     return row < 0 ? nullptr : from.at(row);
   }
 
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t number = shape.row_of(unit);
-    if (to.batch() == 0) return;
+  template <class Map>
+  SEQPACK_HD tile_route route(const Map& map, offset_t number) const {
+    constexpr tile_route nowhere{nullptr, nullptr};
+    if (to.batch() == 0) return nowhere;
     const table_position position = to.locate(number);
     if constexpr (bounds_in_memory<To>) {
       // Values behind the last offset belong to no row.
-      if (position.column < 0 || position.column >= to.columns(position.row)) return;
+      if (position.column < 0 || position.column >= to.columns(position.row)) return nowhere;
     }
-    const T* const token = source(position);
-    if (Write == write::held_tokens && token == nullptr) return;
-    write_unit<T>(shape, to.at(position.row, position.column), token,
-                  unit - number * shape.per_row(), fill);
+    const T* const token = source(map, position);
+    if (Write == write::held_tokens && token == nullptr) return nowhere;
+    return {reinterpret_cast<char*>(to.at(position.row, position.column)),
+            reinterpret_cast<const char*>(token)};
+  }
+
+  template <class Map>
+  SEQPACK_HD void unit(const Map& map, offset_t number) const {
+    const unit_shape& units = shape.units();
+    const offset_t row = units.row_of(number);
+    const tile_route path = route(map, row);
+    if (path.to == nullptr) return;
+    write_unit<T>(units, reinterpret_cast<T*>(path.to), reinterpret_cast<const T*>(path.from),
+                  number - row * units.per_row(), fill);
+  }
+
+  /// Offsets that are wrong could name any row, so a ragged target has no window.
+  template <class Map, class Threads, class Memory>
+  SEQPACK_HD auto near(const Map& map, const Threads& threads, Memory& memory, offset_t first,
+                       offset_t last) const {
+    using view_type = typename Map::view_type;
+    if constexpr (is_ragged<To>) {
+      return window<view_type>{map.view, last};
+    } else {
+      const auto rows =
+          window_of_batch(threads, map.view, to.locate(first).row, to.locate(last).row, memory);
+      return window<view_type>{rows.view, min_of(last, to.first_position(rows.last + 1) - 1)};
+    }
   }
 };
 
@@ -129,10 +157,12 @@ void add_regions(Regions& memory, std::size_t index, const Field& f) {
   memory.write(f.to.touched(), index, "target");
 }
 
-template <write Write, class View, class Place, class T, class To, class Fill>
-auto make_move(const View& view, Place at, const field_t<row_view<T>, To, Fill>& f) {
-  using value = std::remove_const_t<T>;
-  return unpack_move<Write, View, Place, value, To, Fill>(view, at, f.from, f.to, f.fill);
+/// All fields of an unpack.
+template <write Write, class View, class Place, class... T, class... To, class... Fill>
+auto make_operation(const View& view, Place at, const field_t<row_view<T>, To, Fill>&... f) {
+  using map = fields::placed_map<View, Place>;
+  return fields::bulk_move<map, unpack_move<Write, std::remove_const_t<T>, To, Fill>...>(
+      map{view, at}, unpack_move<Write, std::remove_const_t<T>, To, Fill>(f.from, f.to, f.fill)...);
 }
 
 template <write Write, class E, class L, class Place, class... Fields>
@@ -147,7 +177,7 @@ void run(const E& where, const L& layout, Place at, const Fields&... fields) {
   index = 0;
   (add_regions(memory, index++, fields), ...);
   memory.require_apart();
-  execute(where, fields::bulk_move(make_move<Write>(view, at, fields)...));
+  execute(where, make_operation<Write>(view, at, fields...));
 }
 
 }  // namespace unpacking

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <vector>
 
+#include "seqpack/exec/tiled.hpp"
 #include "seqpack/pack/counts.hpp"
 #include "seqpack/pack/layout.hpp"
 #include "seqpack/pack/mask.hpp"
@@ -54,6 +57,25 @@ void run_row_by_row(const Op& op) {
   for (offset_t row = op.rows() - 1; row >= 0; --row) op.process(row, row + 1);
 }
 
+/// All tiles, in runs of one thread each that begin anywhere; scratch memory is poisoned.
+template <class Op>
+void run_tiles(const Op& op) {
+  auto scratch = std::make_unique<typename Op::scratch_type>();
+  constexpr lone_thread threads;
+  std::vector<offset_t> cuts{0, op.tiles()};
+  for (offset_t k = 1; k < op.tiles(); ++k) {
+    if (random_source() % 3 == 0) cuts.push_back(k);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  for (std::size_t k = cuts.size() - 1; k > 0; --k) {
+    std::memset(static_cast<void*>(scratch.get()), 0xA5, sizeof *scratch);
+    op.prepare(threads, *scratch);
+    for (offset_t tile = cuts[k - 1]; tile < cuts[k]; ++tile) {
+      op.tile(threads, *scratch, tile, tile > cuts[k - 1]);
+    }
+  }
+}
+
 /// make(out) gives an operation that writes to a poisoned buffer of `size` elements.
 template <class T, class Make>
 void same_in_all_forms(offset_t size, std::size_t offset, Make make) {
@@ -68,6 +90,11 @@ void same_in_all_forms(offset_t size, std::size_t offset, Make make) {
   BOOST_TEST((units == whole));  // the guards are compared too
   BOOST_TEST((pieces == whole));
   BOOST_TEST((rows == whole));
+  if constexpr (tiled_operation<decltype(make(whole))>) {
+    poisoned_buffer<T> tiles(size, offset);
+    run_tiles(make(tiles));
+    BOOST_TEST((tiles == whole));
+  }
   BOOST_TEST(whole.guards_intact());
 }
 
@@ -103,7 +130,7 @@ void check_moves(Place at, offset_t payload, std::size_t from_offset, std::size_
   fill_elements(batch);
   fill_elements(row);
   same_in_all_forms<T>(rows * payload, to_offset, [&](auto& out) {
-    return packing::make_move(
+    return packing::make_operation(
         view, at,
         field(batch_view(batch.data(), 4, 10, payload), row_view(out.data(), rows, payload), fill));
   });
@@ -111,10 +138,10 @@ void check_moves(Place at, offset_t payload, std::size_t from_offset, std::size_
     return field(row_view(row.data(), rows, payload), batch_view(out.data(), 4, 10, payload), fill);
   };
   same_in_all_forms<T>(4 * 10 * payload, to_offset, [&](auto& out) {
-    return unpacking::make_move<write::everything>(view, at, unpack_to(out));
+    return unpacking::make_operation<write::everything>(view, at, unpack_to(out));
   });
   same_in_all_forms<T>(4 * 10 * payload, to_offset, [&](auto& out) {
-    return unpacking::make_move<write::held_tokens>(view, at, unpack_to(out));
+    return unpacking::make_operation<write::held_tokens>(view, at, unpack_to(out));
   });
 }
 
@@ -137,12 +164,13 @@ BOOST_AUTO_TEST_CASE(widest_units_where_alignment_allows) {
                               offset_t token_stride) {
     poisoned_buffer<fp8_like> batch(4 * 10 * token_stride, from_offset);
     poisoned_buffer<fp8_like> out(32 * payload, to_offset);
-    const auto move = packing::make_move(
+    const auto move = packing::make_operation(
         layout.view(), full_row,
         field(batch_view(batch.data(), 4, 10, payload, 10 * token_stride, token_stride),
               row_view(out.data(), 32, payload)));
-    BOOST_TEST(move.units() * move.shape.bytes() == 32 * payload);
-    return move.shape.bytes();
+    const unit_shape& units = move.moves.move.shape.units();
+    BOOST_TEST(move.units() * units.bytes() == 32 * payload);
+    return units.bytes();
   };
   BOOST_TEST(unit_bytes(0, 0, 64, 64) == 16);
   BOOST_TEST(unit_bytes(8, 0, 64, 64) == 8);
@@ -165,16 +193,16 @@ BOOST_AUTO_TEST_CASE(random_layouts_and_orders) {
       for_each_place(expected, [&](auto at, const oracle::tokens& tokens) {
         const auto size = static_cast<offset_t>(tokens.size());
         same_in_all_forms<long long>(size, 8, [&](auto& out) {
-          return packing::make_move(view, at,
-                                    field(batch_view(table.data(), 5, 22), out.span(), -7));
+          return packing::make_operation(view, at,
+                                         field(batch_view(table.data(), 5, 22), out.span(), -7));
         });
         const oracle::numbers rows = oracle::values(tokens, oracle::id, -1);
         same_in_all_forms<long long>(5 * 22, 0, [&](auto& out) {
-          return unpacking::make_move<write::everything>(
+          return unpacking::make_operation<write::everything>(
               view, at, field(row_view(rows), batch_view(out.data(), 5, 22), -7));
         });
         same_in_all_forms<long long>(5 * 22, 0, [&](auto& out) {
-          return unpacking::make_move<write::held_tokens>(
+          return unpacking::make_operation<write::held_tokens>(
               view, at, field(row_view(rows), batch_view(out.data(), 5, 22), -7));
         });
       });
@@ -187,12 +215,12 @@ BOOST_AUTO_TEST_CASE(strided_targets_and_sources) {
   std::vector<float> source(4 * 10 * 8);
   std::iota(source.begin(), source.end(), 1.0F);
   same_in_all_forms<float>(32 * 2, 0, [&](auto& out) {  // columns outermost
-    return packing::make_move(
+    return packing::make_operation(
         layout.view(), all_shards,
         field(batch_view(source.data(), 4, 10, 2, 2, 8), row_view(out.data(), 32, 2)));
   });
   same_in_all_forms<float>(4 * 10 * 8, 0, [&](auto& out) {
-    return unpacking::make_move<write::everything>(
+    return unpacking::make_operation<write::everything>(
         layout.view(), all_shards,
         field(row_view(source.data(), 32, 2), batch_view(out.data(), 4, 10, 2, 2, 8), 0.5F));
   });
@@ -208,21 +236,21 @@ BOOST_AUTO_TEST_CASE(ragged_and_left_padded) {
   const row_view values(source.data(), 15, 3);
   const row_view rows(source.data(), 16, 3);
   same_in_all_forms<std::int16_t>(16 * 3, 2, [&](auto& out) {
-    return packing::make_move(
+    return packing::make_operation(
         view, shard{1}, field(ragged_view(values, offsets.data(), 4), row_view(out.data(), 16, 3)));
   });
   same_in_all_forms<std::int16_t>(15 * 3, 2, [&](auto& out) {
-    return unpacking::make_move<write::everything>(
+    return unpacking::make_operation<write::everything>(
         view, shard{1},
         field(rows, ragged_view(row_view(out.data(), 15, 3), offsets.data(), 4), std::int16_t{-1}));
   });
   const batch_view table(source.data(), 4, 10, 2);
   same_in_all_forms<std::int16_t>(16 * 2, 2, [&](auto& out) {
-    return packing::make_move(
+    return packing::make_operation(
         view, shard{0}, field(left_padded_view(table, starts.data()), row_view(out.data(), 16, 2)));
   });
   same_in_all_forms<std::int16_t>(4 * 10 * 3, 2, [&](auto& out) {
-    return unpacking::make_move<write::everything>(
+    return unpacking::make_operation<write::everything>(
         view, shard{0},
         field(rows, left_padded_view(batch_view(out.data(), 4, 10, 3), starts.data()),
               std::int16_t{-1}));
@@ -238,25 +266,20 @@ BOOST_AUTO_TEST_CASE(several_fields_as_one_operation) {
   fill_elements(ids);
   // Both targets lie in one buffer, so that one comparison covers them.
   same_in_all_forms<float>(32 * 5 + 8, 0, [&](auto& out) {
-    return fields::bulk_move(
-        packing::make_move(
-            view, full_row,
-            field(batch_view(hidden.data(), 4, 10, 5), row_view(out.data(), 32, 5), 0.5F)),
-        packing::make_move(
-            view, full_row,
-            field(batch_view(ids.data(), 4, 10),
-                  row_view(reinterpret_cast<std::int8_t*>(out.data() + 32 * 5), 32))));
+    return packing::make_operation(
+        view, full_row,
+        field(batch_view(hidden.data(), 4, 10, 5), row_view(out.data(), 32, 5), 0.5F),
+        field(batch_view(ids.data(), 4, 10),
+              row_view(reinterpret_cast<std::int8_t*>(out.data() + 32 * 5), 32)));
   });
   // Targets with different numbers of positions: 4 * 10 and 4 * 9.
   poisoned_buffer<float> rows(32 * 5);
   fill_elements(rows);
   same_in_all_forms<float>(4 * 10 * 5 + 4 * 9 * 5, 0, [&](auto& out) {
     const row_view source(rows.data(), 32, 5);
-    return fields::bulk_move(
-        unpacking::make_move<write::everything>(view, full_row,
-                                                field(source, batch_view(out.data(), 4, 10, 5))),
-        unpacking::make_move<write::everything>(
-            view, full_row, field(source, batch_view(out.data() + 4 * 10 * 5, 4, 9, 5), 0.5F)));
+    return unpacking::make_operation<write::everything>(
+        view, full_row, field(source, batch_view(out.data(), 4, 10, 5)),
+        field(source, batch_view(out.data() + 4 * 10 * 5, 4, 9, 5), 0.5F));
   });
 }
 

@@ -1,0 +1,112 @@
+/// \file
+/// Pinned memory of the host, from which copies to a device never wait.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "seqpack/exec/cuda_error.hpp"
+
+namespace seqpack {
+
+/// Blocks of pinned memory that are used again once the stream that they were handed back in has
+/// got there. It never waits: where no block is free it takes another. A handle; copies share the
+/// blocks, which stay until the last copy is gone. Safe to use from several threads.
+///
+/// Taking a block asks the driver for memory only while the pool grows, which can take long;
+/// blocks are powers of two from 1 MiB on. The stream is one of the current device.
+class pinned_pool {
+ public:
+  pinned_pool() : blocks_(std::make_shared<shared_blocks>()) {}
+
+  /// \throws cuda_error
+  void* allocate_async(std::size_t bytes, std::size_t /*alignment*/,
+                       cudaStream_t /*stream*/) const {
+    int device = 0;  // whose streams the events of a block are for
+    check_cuda(cudaGetDevice(&device));
+    const std::lock_guard lock(blocks_->mutex);
+    for (block& b : blocks_->all) {
+      if (b.device == device && b.bytes >= bytes && b.is_free()) {
+        b.taken = true;
+        return b.data;
+      }
+    }
+    return blocks_->add(bytes, device);
+  }
+  /// The block is free for others once all that is in the stream now is over.
+  void deallocate_async(void* p, std::size_t, std::size_t, cudaStream_t stream) const noexcept {
+    const std::lock_guard lock(blocks_->mutex);
+    for (block& b : blocks_->all) {
+      if (b.data != p) continue;
+      b.taken = cudaEventRecord(b.used, stream) != cudaSuccess;  // else it is never used again
+      return;
+    }
+  }
+  /// Blocks that it has taken from the driver so far.
+  std::size_t size() const {
+    const std::lock_guard lock(blocks_->mutex);
+    return blocks_->all.size();
+  }
+
+ private:
+  struct block {
+    void* data = nullptr;
+    std::size_t bytes = 0;
+    int device = 0;
+    cudaEvent_t used = nullptr;
+    bool taken = true;
+
+    bool is_free() const { return !taken && cudaEventQuery(used) == cudaSuccess; }
+  };
+  struct shared_blocks {
+    std::mutex mutex;
+    std::vector<block> all;
+
+    void* add(std::size_t bytes, int device) {
+      std::size_t size = std::size_t{1} << 20;
+      while (size < bytes) size *= 2;
+      all.reserve(all.size() + 1);
+      block b;
+      b.bytes = size;
+      b.device = device;
+      check_cuda(cudaMallocHost(&b.data, size));
+      const cudaError_t status = cudaEventCreateWithFlags(&b.used, cudaEventDisableTiming);
+      if (status != cudaSuccess) cudaFreeHost(b.data);
+      check_cuda(status);
+      all.push_back(b);
+      return b.data;
+    }
+    ~shared_blocks() {
+      for (const block& b : all) {
+        cudaEventDestroy(b.used);
+        cudaFreeHost(b.data);
+      }
+    }
+  };
+
+  std::shared_ptr<shared_blocks> blocks_;
+};
+
+/// The pool of the process, for who names no other. Its blocks stay until the process ends.
+struct process_pinned_memory {
+  void* allocate_async(std::size_t bytes, std::size_t alignment, cudaStream_t stream) const {
+    return pool().allocate_async(bytes, alignment, stream);
+  }
+  void deallocate_async(void* p, std::size_t bytes, std::size_t alignment,
+                        cudaStream_t stream) const noexcept {
+    pool().deallocate_async(p, bytes, alignment, stream);
+  }
+
+ private:
+  /// Never destroyed: at the end of a process the runtime may be gone before it.
+  static const pinned_pool& pool() {
+    static const pinned_pool& all = *new pinned_pool;
+    return all;
+  }
+};
+
+}  // namespace seqpack
