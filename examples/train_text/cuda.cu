@@ -13,10 +13,11 @@
 namespace train_text {
 
 /// Values of the host come to a device in the order of the stream.
-template <class Memory>
-struct upload_to<seqpack::cuda_stream<Memory>> {
+template <class Memory, class Pinned>
+struct upload_to<seqpack::cuda_stream<Memory, Pinned>> {
   template <class T>
-  static void copy(const seqpack::cuda_stream<Memory>& where, T* to, const std::vector<T>& from) {
+  static void copy(const seqpack::cuda_stream<Memory, Pinned>& where, T* to,
+                   const std::vector<T>& from) {
     if (from.empty()) return;
     seqpack::check_cuda(cudaMemcpyAsync(to, from.data(), from.size() * sizeof(T),
                                         cudaMemcpyHostToDevice, where.stream));

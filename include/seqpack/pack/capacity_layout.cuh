@@ -53,8 +53,9 @@ class capacity_layout
   /// three memsets, no synchronisation.
   /// \throws invalid_input for policies that do not fit, a total that Index cannot hold, a negative
   /// capacity; cuda_error
-  capacity_layout(const cuda_stream<Memory>& where, const capacity& bound, const Padding& padding,
-                  const ContextParallel& cp, bool ordered = false)
+  template <class Pinned>
+  capacity_layout(const cuda_stream<Memory, Pinned>& where, const capacity& bound,
+                  const Padding& padding, const ContextParallel& cp, bool ordered = false)
       : rules_{padding, cp, bound.width},
         max_seqlen_(min_of(bound.max_seqlen, padding.fixed_total())),
         map_(0, 0, 0, false, 0) {

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -15,6 +16,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"
+#include "seqpack/exec/cuda_upload.cuh"
 #include "seqpack/pack/bounds.hpp"
 #include "seqpack/pack/device_scan.cuh"
 #include "seqpack/pack/layout.hpp"
@@ -85,10 +87,11 @@ namespace building {
 
 /// Allocates and scans; reads back and throws, unless validation is deferred. Then the sizes are
 /// the bounds that the caller gave: the known total and the width.
-template <validation When, layout_index Index, class Memory, class Input, class P, class C>
-device_layout<P, C, Index, Memory> make(const cuda_stream<Memory>& where, const Input& input,
-                                        const bounds_rules<Index, P, C>& rules, offset_t batch,
-                                        offset_t known_total) {
+template <validation When, layout_index Index, class Memory, class Pinned, class Input, class P,
+          class C>
+device_layout<P, C, Index, Memory> make(const cuda_stream<Memory, Pinned>& where,
+                                        const Input& input, const bounds_rules<Index, P, C>& rules,
+                                        offset_t batch, offset_t known_total) {
   if constexpr (When == validation::checked) require_no_capture(where.stream);
   store_item<Input, bounds_rules<Index, P, C>, Index> store{input, rules, {}, known_total};
   std::size_t scan_bytes = 0;
@@ -131,9 +134,9 @@ device_layout<P, C, Index, Memory> make(const cuda_stream<Memory>& where, const 
 ///
 /// Two launches, one memset, one allocation, and one synchronisation: the sizes are read back.
 /// O(B).
-template <layout_index Index = std::int32_t, class Memory, std::integral Length,
+template <layout_index Index = std::int32_t, class Memory, class Pinned, std::integral Length,
           padding_policy P = no_padding, context_parallel_policy C = no_context_parallel>
-device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
+device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory, Pinned>& where,
                                                std::span<const Length> lengths,
                                                const P& padding = {}, const C& cp = {},
                                                const device_layout_options<Index>& options = {}) {
@@ -165,12 +168,11 @@ device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory>& where,
 /// Two launches, one memset, one allocation; one synchronisation if checked, none if deferred.
 /// O(B).
 template <layout_index Index = std::int32_t, validation When = validation::checked, class Memory,
-          std::integral Bound, context_parallel_policy C = no_context_parallel>
-device_layout<no_padding, C, Index, Memory> from_cu_seqlens(const cuda_stream<Memory>& where,
-                                                            std::span<const Bound> cu,
-                                                            std::span<const Bound> cu_padded,
-                                                            offset_t total, const C& cp = {},
-                                                            offset_t width = max_tokens) {
+          class Pinned, std::integral Bound, context_parallel_policy C = no_context_parallel>
+device_layout<no_padding, C, Index, Memory> from_cu_seqlens(
+    const cuda_stream<Memory, Pinned>& where, std::span<const Bound> cu,
+    std::span<const Bound> cu_padded, offset_t total, const C& cp = {},
+    offset_t width = max_tokens) {
   if (cu.empty()) reject("size of cu_seqlens", 0, "it must have at least 1 entry");
   if (cu_padded.size() != cu.size()) {
     reject("number of entries of cu_seqlens_padded", static_cast<offset_t>(cu_padded.size()),
@@ -191,30 +193,57 @@ device_layout<no_padding, C, Index, Memory> from_cu_seqlens(const cuda_stream<Me
   return building::make<When, Index>(where, input, rules, slots, total);
 }
 
-/// Copies a host layout to the device. Nothing is launched and nothing is read back; the copies
-/// come from pageable memory, so CUDA may wait for the stream until they are staged, and the host
-/// layout may go away when the call has returned.
-/// \throws cuda_error.
+namespace building {
+
+/// The arrays of a host layout as the block of memory that a map describes.
+template <layout_index Index, class View>
+void write_image(const View& from, const memory_map<Index>& map, void* image) {
+  const auto arrays = map.arrays(image);
+  const auto copy = [](Index* to, const Index* source, offset_t count) {
+    if (to != nullptr) std::copy_n(source, count, to);
+  };
+  copy(arrays.cu, from.cu, from.segments + 1);
+  copy(arrays.cu_padded, from.cu_padded, from.segments + 1);
+  copy(arrays.order, from.order, from.sequences);
+  copy(arrays.slot_of, from.slot_of, from.batch);
+}
+
+/// Through pinned memory, which is handed back behind the copy.
+template <class Memory, class Pinned, class Fill>
+void copy_through_pinned(const cuda_stream<Memory, Pinned>& where, void* to, std::size_t bytes,
+                         const Fill& fill) {
+  require_no_capture(where.stream);
+  const device_buffer<Pinned> staging(where.stream, where.pinned, bytes);
+  fill(staging.data());
+  check_cuda(cudaMemcpyAsync(to, staging.data(), bytes, cudaMemcpyHostToDevice, where.stream));
+}
+
+}  // namespace building
+
+/// Copies a host layout to the device. Never waits, and the host layout may go away when the call
+/// has returned.
 ///
-/// One allocation, up to four host-to-device copies. O(B).
-template <class Memory, padding_policy P, context_parallel_policy C, layout_index Index>
-device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory>& where,
+/// Arrays of up to 32,000 bytes together (about 4,000 sequences with 32-bit bounds) travel as
+/// parameters of one launch, which may be captured: the bounds are part of the graph then. Longer
+/// ones are one copy from memory of where.pinned, which a graph could not keep.
+/// \throws cuda_error; cudaErrorStreamCaptureUnsupported for longer ones in a capture.
+///
+/// One allocation; one launch or one copy. O(B).
+template <class Memory, class Pinned, padding_policy P, context_parallel_policy C,
+          layout_index Index>
+device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& where,
                                              const packed_layout<P, C, Index>& layout) {
   const auto from = layout.view();
   const bool ordered = from.slot_of != nullptr;  // also for an order of no slots
   const building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch, ordered, 0);
   device_buffer<Memory> memory(where, map.bytes());
-  const auto arrays = map.arrays(memory.data());
-  const auto copy = [&](Index* to, const Index* source, offset_t count) {
-    check_cuda(cudaMemcpyAsync(to, source, static_cast<std::size_t>(count) * sizeof(Index),
-                               cudaMemcpyHostToDevice, where.stream));
-  };
-  copy(arrays.cu, from.cu, from.segments + 1);
-  copy(arrays.cu_padded, from.cu_padded, from.segments + 1);
-  if (ordered) {
-    copy(arrays.order, from.order, from.sequences);
-    copy(arrays.slot_of, from.slot_of, from.batch);
+  const auto fill = [&](void* image) { building::write_image(from, map, image); };
+  if (map.array_bytes() <= launching::most_launch_bytes) {
+    launching::upload(where.stream, memory.data(), map.array_bytes(), fill);
+  } else {
+    building::copy_through_pinned(where, memory.data(), map.array_bytes(), fill);
   }
+  const auto arrays = map.arrays(memory.data());
   auto view = from;
   view.cu = arrays.cu;
   view.cu_padded = arrays.cu_padded;
@@ -224,10 +253,11 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory>& where,
 }
 
 /// A copy on the device.
-template <class Memory>
-struct layout_residence<cuda_stream<Memory>> {
+template <class Memory, class Pinned>
+struct layout_residence<cuda_stream<Memory, Pinned>> {
   template <class P, class C, class Index>
-  static auto place(const cuda_stream<Memory>& where, const packed_layout<P, C, Index>& layout) {
+  static auto place(const cuda_stream<Memory, Pinned>& where,
+                    const packed_layout<P, C, Index>& layout) {
     return to_device(where, layout);
   }
 };

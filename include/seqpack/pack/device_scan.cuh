@@ -282,6 +282,8 @@ class memory_map {
   }
 
   std::size_t bytes() const noexcept { return scan_ + scan_bytes_; }
+  /// Of the arrays, without the summary.
+  std::size_t array_bytes() const noexcept { return summary_; }
   std::size_t scan_bytes() const noexcept { return scan_bytes_; }
   void* scan_memory(void* base) const { return static_cast<char*>(base) + scan_; }
 
