@@ -118,4 +118,15 @@ inline auto random_layout(offset_t batch, offset_t width, offset_t each, offset_
                               seqpack::context_parallel{cp});
 }
 
+/// Pools give memory back at every synchronisation unless they are told to keep it, as programs do
+/// that allocate in every step.
+inline void keep_pool_memory() {
+  int device = 0;
+  cudaMemPool_t pool{};
+  std::uint64_t all = ~std::uint64_t{0};
+  seqpack::check_cuda(cudaGetDevice(&device));
+  seqpack::check_cuda(cudaDeviceGetDefaultMemPool(&pool, device));
+  seqpack::check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
+}
+
 }  // namespace bench

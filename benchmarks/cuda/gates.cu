@@ -4,8 +4,8 @@
 //   seqpack-cuda-gates [--quick] [--json=FILE] [--only=NAME] [--SIZE=N...]
 //
 // --quick: tiny sizes, to see that all of it works; times are printed and not judged.
-// --only: rows, logits, ids, log_probs, layout or capture. Sizes: bytes (of a batch of rows), rows (of
-// logits), vocabulary, id_width, sequences (of the largest layout), turns.
+// --only: rows, logits, ids, log_probs, layout or capture. Sizes: bytes (of a batch of rows), rows
+// (of logits), vocabulary, id_width, sequences (of the largest layout), turns.
 // Status: 0 if all is met, 1 if not, 77 without a device.
 #include <cub/device/device_scan.cuh>
 
@@ -51,37 +51,36 @@ struct settings {
   effort small() const { return {static_cast<int>(size("turns")), quick ? 2 : 50}; }
 };
 
+/// Sets what one argument says, --NAME=VALUE.
 /// \throws std::invalid_argument for what is no setting
-settings parse(int argc, char** argv) {
-  settings result;
-  for (int k = 1; k < argc; ++k) {
-    const std::string_view argument = argv[k];
-    if (argument == "--quick") {
-      result.quick = true;
-      result.sizes = {{"bytes", 1 << 15}, {"rows", 5},         {"vocabulary", 1037},
-                      {"id_width", 32},   {"sequences", 1024}, {"turns", 1}};
-    }
+void set(settings& s, std::string_view argument) {
+  const std::size_t equals = argument.find('=');
+  const bool named = argument.starts_with("--") && equals != argument.npos;
+  const std::string_view name = named ? argument.substr(2, equals - 2) : "";
+  const std::string_view value = named ? argument.substr(equals + 1) : "";
+  if (name == "json" || name == "only") {
+    (name == "json" ? s.json : s.only) = value;
+    return;
   }
-  for (int k = 1; k < argc; ++k) {
-    const std::string_view argument = argv[k];
-    if (argument == "--quick") continue;
-    const std::size_t equals = std::min(argument.find('='), argument.size());
-    const std::string_view name = argument.substr(std::min<std::size_t>(2, equals),
-                                                  equals - std::min<std::size_t>(2, equals));
-    const std::string_view value = argument.substr(std::min(equals + 1, argument.size()));
-    if (name == "json") {
-      result.json = value;
-    } else if (name == "only") {
-      result.only = value;
-    } else {
-      const auto found = result.sizes.find(name);
-      const bool known = found != result.sizes.end();
-      const auto read = known ? std::from_chars(value.begin(), value.end(), found->second)
-                              : std::from_chars_result{value.begin(), std::errc::invalid_argument};
-      if (read.ec != std::errc{} || read.ptr != value.end() || found->second < 1) {
-        throw std::invalid_argument("not a setting: " + std::string(argument));
-      }
-    }
+  const auto size = s.sizes.find(name);
+  if (size != s.sizes.end()) {
+    const char* const end = value.data() + value.size();
+    const auto [read, error] = std::from_chars(value.data(), end, size->second);
+    if (error == std::errc{} && read == end && size->second > 0) return;
+  }
+  throw std::invalid_argument("not a setting: " + std::string(argument));
+}
+
+settings parse(int argc, char** argv) {
+  const std::vector<std::string_view> arguments(argv + 1, argv + argc);
+  settings result;
+  if (std::count(arguments.begin(), arguments.end(), "--quick") > 0) {
+    result.quick = true;
+    result.sizes = {{"bytes", 1 << 15}, {"rows", 5},         {"vocabulary", 1037},
+                    {"id_width", 32},   {"sequences", 1024}, {"turns", 1}};
+  }
+  for (const std::string_view argument : arguments) {
+    if (argument != "--quick") set(result, argument);
   }
   return result;
 }
@@ -326,8 +325,8 @@ class log_prob_problem {
                              column_range(vocabulary_), label_rows(device_labels_.data()), out(),
                              row_view<const float>(device_derivatives_.data(), rows_), view(to));
   }
-  /// To memory of its own, so that every call has the same logits; the bytes are those of a gradient
-  /// in place.
+  /// To memory of its own, so that every call has the same logits; the bytes are those of a
+  /// gradient in place.
   void backward() const { backward(gradient_); }
 
   /// Also in place, so it comes last: the logits are lost.
@@ -555,18 +554,9 @@ nlohmann::json about(const settings& s) {
           {"date", date},          {"quick", s.quick}, {"sizes", s.sizes}};
 }
 
-/// Pools give memory back at every synchronisation unless they are told to keep it, as programs that
-/// allocate in every step do.
-void keep_pool_memory() {
-  cudaMemPool_t pool{};
-  std::uint64_t all = ~std::uint64_t{0};
-  check_cuda(cudaDeviceGetDefaultMemPool(&pool, 0));
-  check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
-}
-
 int run(const settings& s) {
   const nlohmann::json facts = about(s);
-  keep_pool_memory();
+  bench::keep_pool_memory();
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   bench::report report(!s.quick);

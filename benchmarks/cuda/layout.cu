@@ -21,6 +21,7 @@ void exact(nvbench::state& state, nvbench::type_list<Index>) {
   const cudaStream_t stream = state.get_cuda_stream();
   const bench::device_array<int> lengths(bench::random_lengths(shape.batch, shape.width), stream);
   const std::span<const int> span(lengths.data(), bench::as_size(shape.batch));
+  bench::keep_pool_memory();
   declare_bytes<Index>(state, shape);
   state.exec(nvbench::exec_tag::sync, [&](nvbench::launch& launch) {
     make_layout<Index>(bench::executor(launch), span, padding{each_multiple_of<>{shape.each}},

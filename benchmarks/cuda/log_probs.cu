@@ -26,6 +26,7 @@ struct problem {
         logits(rows * vocabulary),
         labels(some_labels(), stream),
         results(cuda_stream<>(stream), rows, entropy) {
+    bench::keep_pool_memory();
     bench::randomise_logits(logits, 1, stream);
   }
 
@@ -54,8 +55,8 @@ void forward(nvbench::state& state, nvbench::type_list<T>) {
   state.exec([&](nvbench::launch& launch) { p.forward(bench::executor(launch)); });
 }
 
-/// The gradient goes to memory of its own, so that every run has the same logits; the bytes are those
-/// of a gradient in place.
+/// The gradient goes to memory of its own, so that every run has the same logits; the bytes are
+/// those of a gradient in place.
 template <class T>
 void backward(nvbench::state& state, nvbench::type_list<T>) {
   using C = compute_type<T>;

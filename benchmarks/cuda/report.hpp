@@ -33,8 +33,8 @@ struct quantity {
   }
 };
 
-/// One gate: a number, what it must be, and numbers beside it. Results come first: where they are not
-/// those of the host, or there are none, no time counts.
+/// One gate: a number, what it must be, and numbers beside it. Results come first: where they are
+/// not those of the host, or there are none, no time counts.
 struct gate {
   std::string what;
   quantity measured{};

@@ -91,8 +91,8 @@ struct pair_of_times {
   double second;
 };
 
-/// Two pieces of work in turn, so that what the machine does meanwhile meets both: seconds of one call
-/// of each on the GPU. For work that is long beside a launch.
+/// Two pieces of work in turn, so that what the machine does meanwhile meets both: seconds of one
+/// call of each on the GPU. For work that is long beside a launch.
 template <class F, class G>
 pair_of_times gpu_seconds_in_turn(cudaStream_t stream, const effort& how, const F& f, const G& g) {
   gpu_timer timer(stream);
