@@ -97,6 +97,27 @@ constexpr auto field(From&& from, To&& to) {
   return field(std::forward<From>(from), std::forward<To>(to), T{});
 }
 
+namespace fields {
+
+/// The fields of one launch: their pointers and sizes are its parameters, which are limited.
+inline constexpr std::size_t most_at_once = 64;
+
+template <std::size_t First, class Run, class Tuple, std::size_t... K>
+void run_part(const Run& run, const Tuple& all, std::index_sequence<K...>) {
+  run(std::get<First + K>(all)...);
+}
+
+/// Calls run(field...) with the fields of a tuple, at most `most_at_once` of them each time.
+template <std::size_t First = 0, class Run, class... Fields>
+void run_in_parts(const Run& run, const std::tuple<const Fields&...>& all) {
+  constexpr std::size_t rest = sizeof...(Fields) - First;
+  constexpr std::size_t count = rest < most_at_once ? rest : most_at_once;
+  run_part<First>(run, all, std::make_index_sequence<count>{});
+  if constexpr (count < rest) run_in_parts<First + count>(run, all);
+}
+
+}  // namespace fields
+
 /// An owner knows where its arrays live, and an executor where it runs: mixing them up does not
 /// compile. A bare layout_view, which does not know, is taken at the caller's word.
 template <class E, class L>

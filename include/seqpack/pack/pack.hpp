@@ -2,6 +2,7 @@
 /// pack: from a batch to the packed row, one shard, or all shards.
 #pragma once
 
+#include <tuple>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
@@ -126,28 +127,30 @@ auto make_operation(const View& view, Place at, const field_t<From, row_view<T>,
 /// policy; the layout's arrays and all tensors must live there
 /// \param at full_row: targets are [T, D]; shard{rank}: [T / CP, D]; all_shards: [CP, T / CP, D],
 /// given as CP * T / CP rows
-/// \param fields sources [B, S, D] of any strides, targets as `at` says; element type, D and fill
+/// \param all fields: sources [B, S, D] of any strides, targets as `at` says; element type, D and fill
 /// value may differ from field to field
 /// \throws invalid_input before anything is written: a rank out of range, a target with the wrong
 /// number of rows, a payload that differs from the source's, a source with too few rows or columns,
 /// a null pointer, a target in the memory of a source or of another target.
 ///
-/// Allocates nothing. Does not synchronise; one kernel launch on a device. O(elements written),
-/// plus a search of O(log B) per unit of 16 bytes on a device.
+/// Allocates nothing. Does not synchronise; one kernel launch on a device for every 64 fields.
+/// O(elements written), plus a search of O(log B) for some thousand rows on a device.
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
   requires runs_on<E, L> && (sizeof...(From) > 0)
-void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... fields) {
+void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... all) {
   const auto view = layout.view();
   view.require_place(at);
   checks::require_layout(view);
   std::size_t index = 0;
-  (packing::require_field<E>(index++, view, at, fields), ...);
+  (packing::require_field<E>(index++, view, at, all), ...);
   checks::regions<2 * sizeof...(From), sizeof...(From)> memory;
   memory.read_layout(view);
   index = 0;
-  (packing::add_regions(memory, index++, fields), ...);
+  (packing::add_regions(memory, index++, all), ...);
   memory.require_apart();
-  execute(where, packing::make_operation(view, at, fields...));
+  fields::run_in_parts(
+      [&](const auto&... part) { execute(where, packing::make_operation(view, at, part...)); },
+      std::tie(all...));
 }
 
 }  // namespace seqpack

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <tuple>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
@@ -131,28 +132,32 @@ auto make_operation(const View& view, FromPlace from, ToPlace to,
 /// \param from full_row: sources are [T, D]; all_shards: [CP, T / CP, D], rank-major. A shard does
 /// not hold all tokens, and does not compile.
 /// \param to the same for the targets; shard{rank}: [T / CP, D]
-/// \param fields packed rows; element type and D may differ from field to field
+/// \param all fields: packed rows; element type and D may differ from field to field
 /// \throws invalid_input before anything is written: a rank out of range, a source or a target with
 /// the wrong number of rows, a payload that differs, a null pointer, a target in the memory of a
 /// source or of another target.
 ///
-/// Allocates nothing. Does not synchronise; one kernel launch on a device. O(elements written),
-/// plus a search of O(log B) per unit of 16 bytes on a device.
+/// Allocates nothing. Does not synchronise; one kernel launch on a device for every 64 fields.
+/// O(elements written), plus a search of O(log B) for some thousand rows on a device.
 template <executor E, layout L, whole_place From, place To, class... S, class... T, class... Fill>
   requires runs_on<E, L> && (sizeof...(T) > 0)
 void rearrange(const E& where, const L& layout, From from, To to,
-               const field_t<row_view<S>, row_view<T>, Fill>&... fields) {
+               const field_t<row_view<S>, row_view<T>, Fill>&... all) {
   const auto view = layout.view();
   view.require_place(to);
   checks::require_layout(view);
   std::size_t index = 0;
-  (rearranging::require_field(index++, view, from, to, fields), ...);
+  (rearranging::require_field(index++, view, from, to, all), ...);
   checks::regions<sizeof...(T), sizeof...(T)> memory;
   memory.read_layout(view);
   index = 0;
-  (rearranging::add_regions(memory, index++, fields), ...);
+  (rearranging::add_regions(memory, index++, all), ...);
   memory.require_apart();
-  execute(where, rearranging::make_operation(view, from, to, fields...));
+  fields::run_in_parts(
+      [&](const auto&... part) {
+        execute(where, rearranging::make_operation(view, from, to, part...));
+      },
+      std::tie(all...));
 }
 
 }  // namespace seqpack

@@ -2,6 +2,7 @@
 /// unpack: from the packed row, one shard, or all shards back to a batch.
 #pragma once
 
+#include <tuple>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
@@ -166,18 +167,20 @@ auto make_operation(const View& view, Place at, const field_t<row_view<T>, To, F
 }
 
 template <write Write, class E, class L, class Place, class... Fields>
-void run(const E& where, const L& layout, Place at, const Fields&... fields) {
+void run(const E& where, const L& layout, Place at, const Fields&... all) {
   const auto view = layout.view();
   view.require_place(at);
   checks::require_layout(view);
   std::size_t index = 0;
-  (require_field<E>(index++, view, at, fields), ...);
+  (require_field<E>(index++, view, at, all), ...);
   checks::regions<2 * sizeof...(Fields), sizeof...(Fields)> memory;
   memory.read_layout(view);
   index = 0;
-  (add_regions(memory, index++, fields), ...);
+  (add_regions(memory, index++, all), ...);
   memory.require_apart();
-  execute(where, make_operation<Write>(view, at, fields...));
+  fields::run_in_parts(
+      [&](const auto&... part) { execute(where, make_operation<Write>(view, at, part...)); },
+      std::tie(all...));
 }
 
 }  // namespace unpacking
@@ -197,7 +200,8 @@ void run(const E& where, const L& layout, Place at, const Fields&... fields) {
 /// columns for the longest sequence (never truncated), positions that overlap, a null pointer, a
 /// target in the memory of a source or of another target.
 ///
-/// Allocates nothing. Does not synchronise; one kernel launch on a device. O(elements written).
+/// Allocates nothing. Does not synchronise; one kernel launch on a device for every 64 fields.
+/// O(elements written).
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
   requires runs_on<E, L> && (sizeof...(From) > 0)
 void unpack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... fields) {

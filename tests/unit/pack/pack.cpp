@@ -2,10 +2,12 @@
 #define BOOST_TEST_MODULE pack
 #include "seqpack/pack/pack.hpp"
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "support/buffers.hpp"
@@ -259,4 +261,46 @@ BOOST_AUTO_TEST_CASE(second_field_is_named_and_the_first_not_written) {
       invalid_input, refused("field 1's target rows", "5", "6"));
   BOOST_TEST(first.untouched());
   BOOST_TEST(second.untouched());
+}
+
+// More than 64 fields move in several operations of at most 64, over the same layout.
+namespace {
+
+/// Notes how many fields every operation had, by the bytes of a row of all of them.
+struct counting_fields {
+  std::vector<seqpack::offset_t>* bytes;
+};
+
+}  // namespace
+
+template <>
+struct seqpack::executor_traits<counting_fields> {
+  static constexpr bool on_device = false;
+  template <class Op>
+  static void run(const counting_fields& where, const Op& op) {
+    where.bytes->push_back(op.row_bytes());
+    op.process(0, op.rows());
+  }
+};
+
+BOOST_AUTO_TEST_CASE(many_fields_in_parts) {
+  constexpr std::size_t count = 70;
+  const std::vector<int> lengths{2, 0, 3};
+  const auto layout = seqpack::make_layout(lengths);
+  std::array<std::vector<std::uint8_t>, count> sources;
+  std::array<std::vector<std::uint8_t>, count> targets;
+  for (std::size_t k = 0; k < count; ++k) {
+    for (std::size_t n = 0; n < 9; ++n) sources[k].push_back(static_cast<std::uint8_t>(k + 10 * n));
+    targets[k].assign(5, 255);
+  }
+  std::vector<seqpack::offset_t> bytes;
+  [&]<std::size_t... K>(std::index_sequence<K...>) {
+    seqpack::pack(counting_fields{&bytes}, layout, seqpack::full_row,
+                  seqpack::field(seqpack::batch_view(sources[K].data(), 3, 3), targets[K])...);
+  }(std::make_index_sequence<count>{});
+  BOOST_TEST((bytes == std::vector<seqpack::offset_t>{64, 6}));
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto& s = sources[k];
+    BOOST_TEST((targets[k] == std::vector<std::uint8_t>{s[0], s[1], s[6], s[7], s[8]}));
+  }
 }
