@@ -215,7 +215,7 @@ inline constexpr offset_t audited_ranks[] = {1, 2, 4};
 /// Lengths from 0 to `longest`, other ones for each round.
 inline std::vector<int> audit_lengths(int batch, int longest, int round = 0) {
   std::vector<int> lengths;
-  for (int b = 0; b < batch; ++b) lengths.push_back((b * 7 + round * 3 + 4) % (longest + 1));
+  for (int b = 0; b < batch; ++b) lengths.push_back((b * 5 + round * 3 + 4) % (longest + 1));
   return lengths;
 }
 

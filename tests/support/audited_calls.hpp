@@ -109,6 +109,8 @@ inline constexpr std::array per_token{
     call_cost{.call = "`real_tokens_per_sequence`", .launches = 1},
     call_cost{.call = "`lengths_from_mask`", .launches = 1},
     call_cost{.call = "`make_packed_seq_params`", .launches = 2},
+    call_cost{.call = "`shard_bounds`", .launches = 1},
+    call_cost{.call = "`ragged_offsets`", .launches = 1},
     call_cost{.call = "`document_starts`", .launches = 1},
     call_cost{.call = "`causal_mask`", .launches = 1},
     call_cost{.call = "`fill`", .launches = 1},
