@@ -157,13 +157,14 @@ inline constexpr std::array forward_step{
         .call = "the loss of a step with the gradient", .launches = placing + 7, .allocations = 7},
 };
 
+// The collectives themselves are the library's that makes them; what it launches is not counted.
 inline constexpr std::array groups{
     call_cost{.call = "`all_gather_unpack` with a workspace", .launches = 1},
     call_cost{.call = "`all_gather_unpack`", .launches = 1, .allocations = 1},
     call_cost{.call = "`all_gather_rows` with a workspace", .launches = 1},
     call_cost{.call = "`pack_reduce_scatter` with a workspace", .launches = 1},
     call_cost{.call = "`reduce_scatter_rows` with a workspace", .launches = 1},
-    call_cost{.call = "`all_gather_unpack` with `check_all_ranks`",
+    call_cost{.call = "`all_gather_unpack` with a workspace and `check_all_ranks`",
               .launches = 1,
               .to_device_pageable = 1,
               .to_host = 1,
@@ -177,6 +178,19 @@ inline constexpr std::array groups{
               .polls = true,
               .captured = capture::refused},
     call_cost{.call = "`nccl_communicator::wait`", .polls = true, .captured = capture::refused},
+};
+
+inline constexpr std::array groups_train{
+    call_cost{.call = "`label_log_probs` over several ranks", .launches = 2, .allocations = 2},
+    call_cost{.call = "`next_token_logprobs` over several context-parallel ranks",
+              .launches = 4,
+              .allocations = 4},
+    call_cost{.call = "`evaluate_loss` over several context-parallel ranks, value and metrics",
+              .launches = placing + 5,
+              .allocations = 7},
+    call_cost{.call = "`evaluate_loss` over several context-parallel ranks, with the gradient",
+              .launches = placing + 7,
+              .allocations = 8},
 };
 
 }  // namespace audited
@@ -193,6 +207,7 @@ inline constexpr std::array audited_programs{
     audited_program{"cuda/audit_loss.cu", audited::loss},
     audited_program{"cuda/audit_forward_step.cu", audited::forward_step},
     audited_program{"nccl/audit_groups.cu", audited::groups},
+    audited_program{"nccl/audit_train.cu", audited::groups_train},
 };
 
 /// A row of the table.
