@@ -35,16 +35,17 @@ inline const call_cost& cost_of(std::string_view call) {
   throw std::logic_error("no such call in the list: " + std::string(call));
 }
 
-/// The calls that this program has measured.
-class measured_calls {
+/// What this program has seen of the calls of the list.
+enum class audited_as { measured, captured, refused };
+class audited_calls {
  public:
-  static void add(std::string_view call) {
+  static void add(audited_as what, std::string_view call) {
     const std::scoped_lock lock(mutex());
-    calls().insert(call);
+    calls().emplace(what, call);
   }
-  static bool contains(std::string_view call) {
+  static bool contains(audited_as what, std::string_view call) {
     const std::scoped_lock lock(mutex());
-    return calls().contains(call);
+    return calls().contains({what, call});
   }
 
  private:
@@ -52,8 +53,8 @@ class measured_calls {
     static std::mutex one;
     return one;
   }
-  static std::set<std::string_view>& calls() {
-    static std::set<std::string_view> all;
+  static std::set<std::pair<audited_as, std::string_view>>& calls() {
+    static std::set<std::pair<audited_as, std::string_view>> all;
     return all;
   }
 };
@@ -77,7 +78,7 @@ inline call_cost as_cost(const call_cost& expected, const runtime_calls& found) 
 inline std::string differences(std::string_view call, const runtime_calls& found,
                                cudaStream_t stream) {
   const call_cost& expected = cost_of(call);
-  measured_calls::add(call);
+  audited_calls::add(audited_as::measured, expected.call);
   const call_cost measured = as_cost(expected, found);
   std::string wrong;
   if (measured != expected) {
@@ -124,12 +125,18 @@ decltype(auto) audited_call(std::string_view name, cudaStream_t stream, Call&& c
   }
 }
 
-/// Every call that the list gives to this program has been measured. The last test of each.
+/// Every call that the list gives to this program has been measured, and captured or refused in a
+/// capture, as the list says. The last test of each.
 inline void require_all_measured(std::string_view source) {
   const auto program = std::ranges::find(audited_programs, source, &audited_program::source);
   BOOST_TEST_REQUIRE((program != audited_programs.end()));
   for (const call_cost& cost : program->calls) {
-    BOOST_TEST(measured_calls::contains(cost.call), cost.call << " was not measured");
+    const auto seen = [&](audited_as what) { return audited_calls::contains(what, cost.call); };
+    BOOST_TEST(seen(audited_as::measured), cost.call << " was not measured");
+    BOOST_TEST(seen(audited_as::captured) == (cost.captured == capture::yes),
+               cost.call << " was not captured, or is not listed as that");
+    BOOST_TEST(seen(audited_as::refused) == (cost.captured == capture::refused),
+               cost.call << " was not refused in a capture, or is not listed as that");
   }
 }
 
@@ -156,6 +163,17 @@ struct captured_name {
       : call(name), further_launches(further) {}
 };
 
+/// Captures a call of which nothing is seen afterwards but the kernels and memsets in the graph.
+template <class Call>
+void check_captured(const captured_name& name, const test_stream& stream, const Call& call) {
+  const call_cost& cost = cost_of(name.call);
+  audited_calls::add(audited_as::captured, cost.call);
+  const captured_call graph(stream, call);
+  BOOST_TEST(graph.launches == cost.launches + name.further_launches,
+             name.call << ": kernels in the graph");
+  BOOST_TEST(graph.memsets == cost.memsets, name.call << ": memsets in the graph");
+}
+
 /// Captures a call, and replays it with other values in the same memory: each time the outputs are
 /// those of the call made eagerly, and not those of the time before.
 /// \param change sets the inputs for a round
@@ -164,7 +182,7 @@ template <class Call, class Change, class... T>
 void check_replay(const captured_name& name, const test_stream& stream, const Call& call,
                   const Change& change, const device_array<T>&... outputs) {
   const call_cost& cost = cost_of(name.call);
-  BOOST_TEST((cost.captured == capture::yes));
+  audited_calls::add(audited_as::captured, cost.call);
   const auto read = [&] {
     stream.wait();
     BOOST_TEST((outputs.guards_intact() && ...));
@@ -200,7 +218,7 @@ void check_replay(const captured_name& name, const test_stream& stream, const Ca
 /// A call that may not be captured throws, with the stream as it was.
 template <class Call>
 void check_refused(std::string_view name, cudaStream_t stream, const Call& call) {
-  BOOST_TEST((cost_of(name).captured == capture::refused));
+  audited_calls::add(audited_as::refused, cost_of(name).call);
   check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
   bool refused = false;
   try {

@@ -52,7 +52,7 @@ void check_replay(const char* name, nccl_communicator& group, findings& found, c
     poison(output);
     return all;
   };
-  found.check(cost_of(name).captured == capture::yes, name);
+  audited_calls::add(audited_as::captured, cost_of(name).call);
   change(0);
   call();  // connections are made
   auto before = read();
@@ -78,7 +78,7 @@ void check_replay(const char* name, nccl_communicator& group, findings& found, c
 /// check_refused for one rank of several.
 template <class Call>
 void check_refused(const char* name, nccl_communicator& group, findings& found, const Call& call) {
-  found.check(cost_of(name).captured == capture::refused, name);
+  audited_calls::add(audited_as::refused, cost_of(name).call);
   check_cuda(cudaStreamBeginCapture(group.stream(), cudaStreamCaptureModeRelaxed));
   found.throws<cuda_error>(call, "cudaErrorStreamCaptureUnsupported", name, true);
   cudaGraph_t graph = nullptr;
