@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "seqpack/pack/device_layout.cuh"
+#include "seqpack/train/cuda_event_timer.hpp"
 #include "seqpack/train/forward_step.hpp"
 #include "seqpack/train/nll.hpp"
 #include "support/audit.cuh"
@@ -109,6 +110,9 @@ void check_graph(const char* name, const Packing& packing) {
         step.loss(gradient_rows(c, step));
       },
       [&](int round) { c.set(round); }, c.gradient);
+  auto step = c.run(stream, packing);
+  check_captured(value_name, stream, [&] { step.loss(); });
+  check_captured(gradient_name, stream, [&] { step.loss(gradient_rows(c, step)); });
 }
 
 }  // namespace
@@ -124,6 +128,27 @@ BOOST_AUTO_TEST_CASE(packed_steps_are_captured) {
 }
 BOOST_AUTO_TEST_CASE(steps_that_are_not_packed_are_captured) {
   check_graph(not_packed_name, not_packed());
+}
+
+// Two events for each phase, in the stream; the times wait for them.
+BOOST_AUTO_TEST_CASE(a_timer_of_events) {
+  const test_stream stream;
+  const step_case c(5);
+  cuda_event_timer timer(stream);
+  given_logits<attention_input::packed_parameters> model{c.logits.data()};
+  auto next = c.batches.begin();
+  {
+    const runtime_audit audit;
+    forward_step(stream.executor(), timer, next, model, nll{},
+                 forward_setup(in_eights(), &text::lengths), {.global_valid_toks = 7});
+    BOOST_TEST(audit.found().count(runtime_call::record_event) == 4);
+    BOOST_TEST(audit.found().waits() == 0, audit.found().text());
+    BOOST_TEST(audit.found().all_in(stream));
+  }
+  const runtime_audit audit;
+  timer.total(step_phase::forward);
+  BOOST_TEST(audit.found().all.size() == 1U, audit.found().text());
+  BOOST_TEST(audit.found().waits() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(every_call_was_measured) {

@@ -152,6 +152,23 @@ BOOST_AUTO_TEST_CASE(from_ragged_and_left_padded_batches) {
   }
 }
 
+// Whether a call waits is a Thrust policy's own choice.
+BOOST_AUTO_TEST_CASE(policies_of_thrust) {
+  const test_stream stream;
+  const tensors t(64, 2);
+  const auto waits_of = [&](const auto& policy) {
+    const runtime_audit audit;
+    pack(policy, t.layout.view(), full_row,
+         field(batch_view(t.ids.data(), t.layout.batch(), width),
+               row_view(t.packed_ids.data(), t.layout.total())));
+    BOOST_TEST(audit.found().count(runtime_call::launch) == 1);
+    BOOST_TEST(audit.found().all_in(stream));
+    return audit.found().waits();
+  };
+  BOOST_TEST(waits_of(thrust::cuda::par_nosync.on(stream)) == 0);
+  BOOST_TEST(waits_of(thrust::cuda::par.on(stream)) == 1);
+}
+
 // More than 2^31 elements, and more than 2^31 tokens: the launch alone, of memory that is not there.
 BOOST_AUTO_TEST_CASE(large_tensors) {
   const test_stream stream;
