@@ -147,6 +147,7 @@ BOOST_AUTO_TEST_CASE(captured_and_replayed) {
       check_replay(
           gradient_name, group, found, [&] { c.evaluate(c.rows(c.gradient)); },
           [&](int round) { c.set_ids_and_logits(round); }, c.gradient);
+      check_captured(value_name, group, found, [&] { c.evaluate({}); });
       column_case columns(group, 40);
       check_replay(
           labels_name, group, found, [&] { columns.run(); }, [&](int round) { columns.set(round); },

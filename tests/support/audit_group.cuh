@@ -75,6 +75,23 @@ void check_replay(const char* name, nccl_communicator& group, findings& found, c
   check_cuda(cudaGraphDestroy(graph));
 }
 
+/// check_captured for one rank of several, all of which make it.
+template <class Call>
+void check_captured(const char* name, nccl_communicator& group, findings& found, const Call& call) {
+  const call_cost& cost = cost_of(name);
+  audited_calls::add(audited_as::captured, cost.call);
+  cudaGraph_t graph = nullptr;
+  check_cuda(cudaStreamBeginCapture(group.stream(), cudaStreamCaptureModeRelaxed));
+  {
+    const runtime_audit audit;
+    call();
+    found.equal(audit.found().count(runtime_call::launch), cost.launches, name);
+    found.equal(audit.found().waits(), 0, std::string(name) + ": waits in a capture");
+  }
+  check_cuda(cudaStreamEndCapture(group.stream(), &graph));
+  check_cuda(cudaGraphDestroy(graph));
+}
+
 /// check_refused for one rank of several.
 template <class Call>
 void check_refused(const char* name, nccl_communicator& group, findings& found, const Call& call) {
