@@ -13,6 +13,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/cuda_error.hpp"
+#include "seqpack/exec/cuda_rows.cuh"
 #include "seqpack/exec/cuda_tiles.cuh"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
@@ -93,6 +94,8 @@ struct executor_traits<cuda_stream<Memory, Pinned>> {
   static void run(const cuda_stream<Memory, Pinned>& where, const Op& op) {
     if constexpr (tiled_operation<Op>) {
       launching::for_each_tile(where.stream, op);
+    } else if constexpr (cooperative_operation<Op>) {
+      launching::for_each_row(where.stream, op);
     } else {
       launching::for_each_unit(thrust::cuda::par_nosync.on(where.stream), op);
     }

@@ -17,6 +17,7 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
+#include "seqpack/exec/thread_group.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
@@ -56,43 +57,80 @@ inline constexpr C quiet_nan = std::numeric_limits<C>::quiet_NaN();
 template <bool Entropy>
 inline constexpr offset_t part_size = Entropy ? 4 : 3;
 
-/// The first pass: everything that one rank's columns tell about a row.
+/// Adds up what all ranks tell about a row, and writes its results.
+template <bool Entropy, class C>
+class row_merge {
+ public:
+  SEQPACK_HD void add(const softmax::part<C>& found, C label_logit) {
+    all_ = softmax::merge(all_, found);
+    label_logit_ += label_logit;
+  }
+  SEQPACK_HD void write(const label_log_prob_rows<C>& out, offset_t row, bool ignored) const {
+    const C log_sum = ignored ? C{0} : std::log(all_.sum);
+    // Near the largest logit the difference is exact; their distance to log(sum) would not be.
+    *out.log_probs.at(row) = ignored ? C{0} : (label_logit_ - all_.max) - log_sum;
+    *out.max.at(row) = ignored ? C{0} : all_.max;
+    *out.sum.at(row) = ignored ? C{1} : all_.sum;
+    if constexpr (Entropy) {
+      *out.entropy.at(row) = ignored ? C{0} : log_sum - all_.weighted / all_.sum;
+    }
+  }
+
+ private:
+  softmax::part<C> all_{-softmax::infinity<C>, 0, 0};
+  C label_logit_ = 0;
+};
+
+/// The first pass: everything that one rank's columns tell about a row. Where they are all columns
+/// it is the last pass too.
 template <bool Entropy, class T, class C>
 struct scan_operation {
   matrix_view<const T> logits;
   column_range columns;
   const std::int64_t* labels;
-  C* parts;
+  C* parts;  ///< null where there is nothing to merge with
+  label_log_prob_rows<C> out;
   C scale;
 
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(T)}; }
-  SEQPACK_HD offset_t units() const noexcept { return logits.rows; }
+  offset_t row_work() const noexcept { return row_bytes(); }
+  offset_t units() const noexcept { return logits.rows; }
 
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
-      if (labels[first] == ignored_label) {
-        store(first, {});
-      } else {
-        store(first, softmax::scan_row<Entropy>(logits.at(first), logits.columns, scale));
-      }
+      const bool ignored = labels[first] == ignored_label;
+      store(first,
+            ignored ? softmax::part<C>{}
+                    : softmax::scan_row<Entropy>(logits.at(first), logits.columns, scale),
+            label_logit(first));
     }
   }
-  SEQPACK_HD void operator()(offset_t row) const {
-    if (labels[row] == ignored_label) {
-      store(row, {});
-    } else {
-      store(row, softmax::scan_row_serially<Entropy>(logits.at(row), logits.columns, scale));
+  SEQPACK_HD void operator()(offset_t row) const { (*this)(single_thread{}, row); }
+  template <thread_group Group>
+  SEQPACK_HD void operator()(const Group& group, offset_t row) const {
+    // Loaded before the row, not behind it, where nothing would hide how long that takes.
+    const C at_label = group.rank() == 0 ? label_logit(row) : C{0};
+    softmax::part<C> found{};
+    if (labels[row] != ignored_label) {
+      found = softmax::scan_row<Entropy>(group, logits.at(row), logits.columns, scale);
     }
+    if (group.rank() == 0) store(row, found, at_label);
   }
 
  private:
-  SEQPACK_HD void store(offset_t row, const softmax::part<C>& found) const {
-    C* const out = parts + row * part_size<Entropy>;
-    out[0] = found.max;
-    out[1] = found.sum;
-    out[2] = label_logit(row);
-    if constexpr (Entropy) out[3] = found.weighted;
+  SEQPACK_HD void store(offset_t row, const softmax::part<C>& found, C at_label) const {
+    if (parts == nullptr) {
+      row_merge<Entropy, C> merge;
+      merge.add(found, at_label);
+      merge.write(out, row, labels[row] == ignored_label);
+      return;
+    }
+    C* const to = parts + row * part_size<Entropy>;
+    to[0] = found.max;
+    to[1] = found.sum;
+    to[2] = at_label;
+    if constexpr (Entropy) to[3] = found.weighted;
   }
   /// 0 on the ranks that do not hold it; they are added up.
   SEQPACK_HD C label_logit(offset_t row) const {
@@ -121,22 +159,12 @@ struct merge_operation {
     for (; first < last; ++first) (*this)(first);
   }
   SEQPACK_HD void operator()(offset_t row) const {
-    softmax::part<C> all{-softmax::infinity<C>, 0, 0};
-    C label_logit = 0;
+    row_merge<Entropy, C> merge;
     for (offset_t r = 0; r < ranks; ++r) {
       const C* const part = parts + (r * out.log_probs.rows + row) * part_size<Entropy>;
-      all = softmax::merge(all, {part[0], part[1], Entropy ? part[part_size<Entropy> - 1] : C{0}});
-      label_logit += part[2];
+      merge.add({part[0], part[1], Entropy ? part[part_size<Entropy> - 1] : C{0}}, part[2]);
     }
-    const bool ignored = labels[row] == ignored_label;
-    const C log_sum = ignored ? C{0} : std::log(all.sum);
-    // Near the largest logit the difference is exact; their distance to log(sum) would not be.
-    *out.log_probs.at(row) = ignored ? C{0} : (label_logit - all.max) - log_sum;
-    *out.max.at(row) = ignored ? C{0} : all.max;
-    *out.sum.at(row) = ignored ? C{1} : all.sum;
-    if constexpr (Entropy) {
-      *out.entropy.at(row) = ignored ? C{0} : log_sum - all.weighted / all.sum;
-    }
+    merge.write(out, row, labels[row] == ignored_label);
   }
 };
 
@@ -153,7 +181,8 @@ struct backward_operation {
 
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(G)}; }
-  SEQPACK_HD offset_t units() const noexcept { return logits.rows * logits.columns; }
+  offset_t row_work() const noexcept { return logits.columns * offset_t{sizeof(T) + sizeof(G)}; }
+  offset_t units() const noexcept { return logits.rows; }
 
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
@@ -166,38 +195,41 @@ struct backward_operation {
       const C factor = derivatives[first] * scale;
       const offset_t label = labels[first] - columns.first;
       const bool here = columns.contains(labels[first]);
-      const C at_label = here ? label_gradient(first, label, factor) : C{0};
+      const C at_label =
+          here ? factor + softmax::gradient_of(logits.at(first)[label], scale,
+                                               *forward.max.at(first), share(first, factor))
+               : C{0};
       softmax::gradient_row(logits.at(first), out, logits.columns, scale, *forward.max.at(first),
-                            factor / *forward.sum.at(first));
+                            share(first, factor));
       if (here) out[label] = static_cast<G>(at_label);
     }
   }
-  /// One element: read before it is written, also where the gradient overwrites the logits.
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = divide(unit, logits.columns);
-    const offset_t column = unit - row * logits.columns;
-    G& out = gradient.at(row)[column];
+  SEQPACK_HD void operator()(offset_t row) const { (*this)(single_thread{}, row); }
+  /// Each element is read before it is written, also where the gradient overwrites the logits.
+  template <thread_group Group>
+  SEQPACK_HD void operator()(const Group& group, offset_t row) const {
+    G* const out = gradient.at(row);
+    // Not read: anything may stand there.
     if (skipped(row)) {
-      out = static_cast<G>(0.0F);
+      group.fill_row(out, logits.columns, static_cast<G>(0.0F));
       return;
     }
     const C factor = derivatives[row] * scale;
-    if (labels[row] == columns.first + column) {
-      out = static_cast<G>(label_gradient(row, column, factor));
-    } else {
-      out = static_cast<G>(softmax::gradient_of(logits.at(row)[column], scale, *forward.max.at(row),
-                                                factor / *forward.sum.at(row)));
-    }
+    const C common = share(row, factor);
+    const C max = *forward.max.at(row);
+    const offset_t label = labels[row] - columns.first;
+    group.rewrite_row(logits.at(row), out, logits.columns, [&](offset_t first, int k, T x) {
+      const C others = softmax::gradient_of(x, scale, max, common);
+      return static_cast<G>(label - first == k ? factor + others : others);
+    });
   }
 
  private:
   SEQPACK_HD bool skipped(offset_t row) const {
     return labels[row] == ignored_label || derivatives[row] == C{0};
   }
-  SEQPACK_HD C label_gradient(offset_t row, offset_t column, C factor) const {
-    return factor + softmax::gradient_of(logits.at(row)[column], scale, *forward.max.at(row),
-                                         factor / *forward.sum.at(row));
-  }
+  /// What the exponentials of a row are multiplied by.
+  SEQPACK_HD C share(offset_t row, C factor) const { return factor / *forward.sum.at(row); }
 };
 
 /// \throws invalid_input for a label that is neither ignored nor in the vocabulary; host only.
@@ -279,16 +311,13 @@ template <bool Entropy, class E, class TP, class T, class C>
 void forward(const E& where, TP& tp, const matrix_view<const T>& logits,
              const column_range& columns, const std::int64_t* labels,
              const label_log_prob_rows<C>& out, C scale) {
-  const offset_t size = logits.rows * part_size<Entropy>;
+  const offset_t size = tp.size() == 1 ? 0 : logits.rows * part_size<Entropy>;
   const workspace<C> mine(where, size);
-  const bool alone = tp.size() == 1;
-  const workspace<C> all(where, alone ? 0 : size * tp.size());
-  execute(where, scan_operation<Entropy, T, C>{logits, columns, labels, mine.data(), scale});
-  if (!alone) {
-    keeping(tp, all.owner(), [&] { tp.all_gather(mine.data(), all.data(), size); });
-  }
-  execute(where,
-          merge_operation<Entropy, C>{alone ? mine.data() : all.data(), tp.size(), labels, out});
+  const workspace<C> all(where, size * tp.size());
+  execute(where, scan_operation<Entropy, T, C>{logits, columns, labels, mine.data(), out, scale});
+  if (tp.size() == 1) return;
+  keeping(tp, all.owner(), [&] { tp.all_gather(mine.data(), all.data(), size); });
+  execute(where, merge_operation<Entropy, C>{all.data(), tp.size(), labels, out});
 }
 
 }  // namespace label_log_probing
@@ -313,8 +342,12 @@ void forward(const E& where, TP& tp, const matrix_view<const T>& logits,
 /// With options.check_all_ranks on all ranks, as collective_mismatch; then also where the columns
 /// of the ranks are not the vocabulary.
 ///
-/// Allocates 3 or 4 numbers per row, and as many for each rank of a group of several: O(T), never
-/// O(T * V). Does not synchronise; two launches. One read of the logits.
+/// Allocates nothing where tp has one rank, else 3 or 4 numbers per row, and as many for each rank:
+/// O(T), never O(T * V). Does not synchronise; one launch, or two where tp has several ranks. One
+/// read of the logits.
+///
+/// On a device a warp does a row, or a block where a row is of more than 8 KiB. The results of a row
+/// depend on its elements and their number alone: not on its address, nor on what is beside it.
 template <executor E, communicator TP, logit T, class C>
   requires gathers_on<E, TP>
 void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,

@@ -1,0 +1,491 @@
+/// \file
+/// Rows that the threads of a warp, or of a block, work on together: how they read and write memory,
+/// and the launch. CMake component: seqpack::cuda.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/math.hpp"
+#include "seqpack/exec/cuda_error.hpp"
+#include "seqpack/exec/thread_group.hpp"
+
+namespace seqpack {
+
+namespace cuda_rows {
+
+inline constexpr int warp_size = 32;
+
+// These and what calls them say __host__ too, because the operations that are given groups do.
+SEQPACK_HD inline std::uint32_t from_lane_behind(std::uint32_t value, int distance) {
+#if defined(__CUDA_ARCH__)
+  return __shfl_down_sync(0xFFFFFFFFU, value, static_cast<unsigned>(distance));
+#else
+  return value + static_cast<std::uint32_t>(0 * distance);
+#endif
+}
+SEQPACK_HD inline std::uint32_t from_first_lane(std::uint32_t value) {
+#if defined(__CUDA_ARCH__)
+  return __shfl_sync(0xFFFFFFFFU, value, 0);
+#else
+  return value;
+#endif
+}
+SEQPACK_HD inline void wait_for_block() {
+#if defined(__CUDA_ARCH__)
+  __syncthreads();
+#endif
+}
+/// The low word of high:low >> bits, bits < 32.
+SEQPACK_HD inline std::uint32_t shifted_right(std::uint32_t low, std::uint32_t high,
+                                              std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __funnelshift_r(low, high, bits);
+#else
+  return static_cast<std::uint32_t>(((std::uint64_t{high} << 32) | low) >> bits);
+#endif
+}
+
+/// A value by way of words of 4 bytes.
+template <class V>
+struct words {
+  static_assert(std::is_trivially_copyable_v<V> && sizeof(V) % 4 == 0);
+  static constexpr int count = static_cast<int>(sizeof(V) / 4);
+  std::uint32_t at[count];
+};
+
+template <class V>
+SEQPACK_HD V from_lane_behind_of(const V& value, int distance) {
+  auto all = __builtin_bit_cast(words<V>, value);
+  for (int k = 0; k < words<V>::count; ++k) all.at[k] = from_lane_behind(all.at[k], distance);
+  return __builtin_bit_cast(V, all);
+}
+
+/// What the values of a warp combine to, on its first lane: of each two lanes the lower one's value
+/// is the left operand.
+template <class V, class Combine>
+SEQPACK_HD V reduce_warp(V value, const Combine& combine) {
+  for (int distance = warp_size / 2; distance > 0; distance /= 2) {
+    value = combine(value, from_lane_behind_of(value, distance));
+  }
+  return value;
+}
+
+/// What one access moves.
+template <int Bytes>
+struct access;
+template <>
+struct access<1> {
+  using type = unsigned char;
+};
+template <>
+struct access<2> {
+  using type = unsigned short;
+};
+template <>
+struct access<4> {
+  using type = unsigned;
+};
+template <>
+struct access<8> {
+  using type = uint2;
+};
+template <>
+struct access<16> {
+  using type = uint4;
+};
+
+/// Elements that one access moves.
+template <class T, int Length>
+struct chunk {
+  T at[Length];
+
+  using access_type = typename access<static_cast<int>(sizeof(T)) * Length>::type;
+
+  SEQPACK_HD static chunk load(const T* from) {
+    return __builtin_bit_cast(chunk, *reinterpret_cast<const access_type*>(from));
+  }
+  SEQPACK_HD void store(T* to) const {
+    *reinterpret_cast<access_type*>(to) = __builtin_bit_cast(access_type, *this);
+  }
+};
+
+template <int Bytes, class T>
+SEQPACK_HD std::uint32_t bytes_above_boundary(const T* p) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(p)) & (Bytes - 1U);
+}
+
+/// One of 2^log_size threads, which fill warps, in the order of their lanes.
+struct member {
+  int rank;
+  int log_size;
+
+  SEQPACK_HD constexpr int size() const { return 1 << log_size; }
+  SEQPACK_HD constexpr bool last_in_warp() const { return rank % warp_size == warp_size - 1; }
+  /// Whose chunk this is.
+  SEQPACK_HD constexpr bool owns(offset_t chunk) const { return (chunk & (size() - 1)) == rank; }
+  /// How many of so many chunks are this thread's: fewer than 2^31, or they would not fit a memory.
+  SEQPACK_HD constexpr int count_of(offset_t chunks) const {
+    return static_cast<int>((chunks - rank + size() - 1) >> log_size);
+  }
+};
+
+/// Loads of one thread in flight. With four, the threads that fit on a multiprocessor ask for about
+/// twice the bytes that memory delivers in the time that one load takes.
+inline constexpr int in_flight = 4;
+
+/// The chunks of a row that begins at a 16-byte boundary.
+template <class T, class F>
+SEQPACK_HD void read_aligned(const member& me, const T* x, offset_t chunks, const F& f) {
+  using chunk_type = chunk<T, row_chunks::length<T>>;
+  const int count = me.count_of(chunks);
+  const uint4* next = reinterpret_cast<const uint4*>(x) + me.rank;
+  for (int done = 0; done < count; done += in_flight) {
+    uint4 loaded[in_flight];
+    for (int k = 0; k < in_flight; ++k) {
+      if (done + k < count) loaded[k] = next[k * me.size()];
+    }
+    for (int k = 0; k < in_flight; ++k) {
+      if (done + k < count) f(__builtin_bit_cast(chunk_type, loaded[k]).at);
+    }
+    next += in_flight * me.size();
+  }
+}
+
+/// 16 bytes at any address, from the two aligned words that they lie in.
+/// \param above how many bytes above the boundary of the first one, from 1 to 15
+/// \param Unit a power of two that divides `above`
+template <int Unit>
+SEQPACK_HD uint4 joined(const uint4& first, const uint4& second, std::uint32_t above) {
+  std::uint32_t w[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
+  if ((above & 8U) != 0) {
+    for (int k = 0; k < 6; ++k) w[k] = w[k + 2];
+  }
+  if constexpr (Unit < 8) {
+    if ((above & 4U) != 0) {
+      for (int k = 0; k < 5; ++k) w[k] = w[k + 1];
+    }
+  }
+  if constexpr (Unit < 4) {
+    for (int k = 0; k < 4; ++k) w[k] = shifted_right(w[k], w[k + 1], above % 4 * 8);
+  }
+  return {w[0], w[1], w[2], w[3]};
+}
+
+/// A row that begins between two 16-byte boundaries: chunk c lies in the aligned words c and c + 1.
+/// Lanes hand each other the second one, so that each is loaded once, but for one in a warp.
+template <class T>
+class misaligned_row {
+ public:
+  static constexpr int unit = static_cast<int>(sizeof(T));
+
+  SEQPACK_HD misaligned_row(const T* x, offset_t n)
+      : x_(x),
+        n_(n),
+        above_(bytes_above_boundary<16>(x)),
+        words_(reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(x) - above_)),
+        whole_((above_ + n * unit) / 16) {}
+
+  /// The chunks of this thread; all threads of the group.
+  template <class F>
+  SEQPACK_HD void read(const member& me, offset_t chunks, const F& f) const {
+    constexpr int pieces = in_flight / 2;
+    for (offset_t first = 0; first < chunks; first += offset_t{pieces} * me.size()) {
+      uint4 own[pieces];
+      uint4 behind[pieces];  // of the last lane, which has no lane behind it
+      for (int k = 0; k < pieces; ++k) {
+        const offset_t c = first + k * me.size() + me.rank;
+        if (c <= chunks) own[k] = word(c);
+        if (me.last_in_warp() && c < chunks) behind[k] = word(c + 1);
+      }
+      for (int k = 0; k < pieces; ++k) {
+        uint4 second = from_lane_behind_of(own[k], 1);
+        if (me.last_in_warp()) second = behind[k];
+        if (first + k * me.size() + me.rank >= chunks) continue;
+        f(__builtin_bit_cast(chunk_type, joined<unit>(own[k], second, above_)).at);
+      }
+    }
+  }
+
+ private:
+  using chunk_type = chunk<T, row_chunks::length<T>>;
+  using bits_type = typename access<unit>::type;
+
+  SEQPACK_HD uint4 word(offset_t k) const { return k > 0 && k < whole_ ? words_[k] : part(k); }
+  /// The bytes of a word that are in the row: what is around it may be nobody's.
+  SEQPACK_HD uint4 part(offset_t k) const {
+    std::uint64_t half[2] = {0, 0};
+    const offset_t begin = k * 16 - above_;  // in bytes from the row's first
+    for (int byte = 0; byte < 16; byte += unit) {
+      const offset_t element = (begin + byte) / unit;
+      if (begin + byte < 0 || element >= n_) continue;
+      half[byte / 8] |= bits_of(x_ + element) << (byte % 8 * 8);
+    }
+    return {static_cast<std::uint32_t>(half[0]), static_cast<std::uint32_t>(half[0] >> 32),
+            static_cast<std::uint32_t>(half[1]), static_cast<std::uint32_t>(half[1] >> 32)};
+  }
+  SEQPACK_HD static std::uint64_t bits_of(const T* p) {
+    if constexpr (unit == 8) {
+      return __builtin_bit_cast(std::uint64_t, *reinterpret_cast<const bits_type*>(p));
+    } else {
+      return *reinterpret_cast<const bits_type*>(p);
+    }
+  }
+
+  const T* x_;
+  offset_t n_;
+  std::uint32_t above_;
+  const uint4* words_;
+  offset_t whole_;  // the first word that does not end in the row
+};
+
+template <class T, class F, class Rest>
+SEQPACK_HD void read_row(const member& me, const T* x, offset_t n, const F& f, const Rest& rest) {
+  constexpr int length = row_chunks::length<T>;
+  const offset_t chunks = n / length;
+  if constexpr (length == 1) {
+    for (offset_t c = me.rank; c < chunks; c += me.size()) f(x + c);
+  } else {
+    if (bytes_above_boundary<16>(x) == 0) {
+      read_aligned(me, x, chunks, f);
+    } else {
+      misaligned_row<T>(x, n).read(me, chunks, f);
+    }
+    const int left = static_cast<int>(n - chunks * length);
+    if (left > 0 && me.owns(chunks)) rest(x + chunks * length, left);
+  }
+}
+
+template <int Length, class T, class G, class F, int... K>
+SEQPACK_HD chunk<G, Length> rewritten(offset_t first, const chunk<T, Length>& x, const F& f,
+                                      std::integer_sequence<int, K...>) {
+  return {{f(first, K, x.at[K])...}};
+}
+
+template <class T, class G, class F>
+SEQPACK_HD void rewrite_each(int rank, int size, const T* x, G* out, offset_t begin, offset_t end,
+                             const F& f) {
+  for (offset_t k = begin + rank; k < end; k += size) out[k] = f(k, 0, x[k]);
+}
+
+/// How many elements of a row are before the first boundary of so many bytes.
+template <int Bytes, class G>
+SEQPACK_HD offset_t before_boundary(const G* out, offset_t n) {
+  const auto above = static_cast<int>(bytes_above_boundary<Bytes>(out));
+  return min_of(n, above == 0 ? 0 : (Bytes - above) / static_cast<int>(sizeof(G)));
+}
+
+template <int Length, class G, int... K>
+SEQPACK_HD chunk<G, Length> repeated(const G& value, std::integer_sequence<int, K...>) {
+  return {{(static_cast<void>(K), value)...}};
+}
+
+template <class G>
+SEQPACK_HD void fill_row(const member& me, G* out, offset_t n, const G& value) {
+  constexpr int length = row_chunks::length<G>;
+  offset_t head = n;
+  offset_t tail = n;
+  if constexpr (length > 1) {
+    head = before_boundary<16>(out, n);
+    const auto chunk = repeated<length>(value, std::make_integer_sequence<int, length>{});
+    const offset_t chunks = (n - head) / length;
+    tail = head + chunks * length;
+    for (offset_t c = me.rank; c < chunks; c += me.size()) chunk.store(out + head + c * length);
+  }
+  for (offset_t k = me.rank; k < head; k += me.size()) out[k] = value;
+  for (offset_t k = tail + me.rank; k < n; k += me.size()) out[k] = value;
+}
+
+/// The elements up to the first boundary of the output one by one, then chunks, then the rest.
+template <class T, class G, class F>
+SEQPACK_HD void rewrite_row(const member& me, const T* x, G* out, offset_t n, const F& f) {
+  constexpr int length =
+      row_chunks::length<T> < row_chunks::length<G> ? row_chunks::length<T> : row_chunks::length<G>;
+  constexpr int in_bytes = length * static_cast<int>(sizeof(T));
+  constexpr int out_bytes = length * static_cast<int>(sizeof(G));
+  if constexpr (length > 1) {
+    const offset_t head = before_boundary<out_bytes>(out, n);
+    if (bytes_above_boundary<in_bytes>(x + head) == 0) {
+      rewrite_each(me.rank, me.size(), x, out, 0, head, f);
+      const offset_t chunks = (n - head) / length;
+      const int count = me.count_of(chunks);
+      const int step = me.size() * length;
+      offset_t first = head + me.rank * length;
+      for (int done = 0; done < count; done += in_flight) {
+        chunk<T, length> loaded[in_flight];
+        for (int k = 0; k < in_flight; ++k) {
+          if (done + k < count) loaded[k] = chunk<T, length>::load(x + first + k * step);
+        }
+        for (int k = 0; k < in_flight; ++k) {
+          if (done + k >= count) continue;
+          const offset_t at = first + k * step;
+          rewritten<length, T, G>(at, loaded[k], f, std::make_integer_sequence<int, length>{})
+              .store(out + at);
+        }
+        first += in_flight * offset_t{step};
+      }
+      rewrite_each(me.rank, me.size(), x, out, head + chunks * length, n, f);
+      return;
+    }
+  }
+  rewrite_each(me.rank, me.size(), x, out, 0, n, f);
+}
+
+}  // namespace cuda_rows
+
+/// A warp of a device, for short rows.
+class warp_group {
+ public:
+  static constexpr int threads = 256;  ///< of a block, of which each warp has rows of its own
+  struct memory {};
+
+  SEQPACK_HD explicit warp_group(int thread) : me_{thread % cuda_rows::warp_size, 5} {}
+
+  SEQPACK_HD int rank() const { return me_.rank; }
+  SEQPACK_HD constexpr int size() const { return cuda_rows::warp_size; }
+  template <class V, class Combine>
+  SEQPACK_HD V reduce(const V& value, const Combine& combine) const {
+    auto bits = __builtin_bit_cast(cuda_rows::words<V>, cuda_rows::reduce_warp(value, combine));
+    for (auto& word : bits.at) word = cuda_rows::from_first_lane(word);
+    return __builtin_bit_cast(V, bits);
+  }
+  template <class T, class F, class Rest>
+  SEQPACK_HD void read_row(const T* x, offset_t n, const F& chunk, const Rest& rest) const {
+    cuda_rows::read_row(me_, x, n, chunk, rest);
+  }
+  template <class T, class G, class F>
+  SEQPACK_HD void rewrite_row(const T* x, G* out, offset_t n, const F& f) const {
+    cuda_rows::rewrite_row(me_, x, out, n, f);
+  }
+  template <class G>
+  SEQPACK_HD void fill_row(G* out, offset_t n, const G& value) const {
+    cuda_rows::fill_row(me_, out, n, value);
+  }
+
+ private:
+  cuda_rows::member me_;
+};
+
+/// A block of a device, for long rows.
+class block_group {
+ public:
+  static constexpr int most_warps = 16;
+  /// Two turns, so that nobody waits for those who still read what a turn before has left.
+  struct memory {
+    alignas(16) unsigned char turns[2][most_warps][16];
+  };
+
+  SEQPACK_HD block_group(int thread, int log_threads, memory& shared)
+      : me_{thread, log_threads}, shared_(&shared) {}
+
+  SEQPACK_HD int rank() const { return me_.rank; }
+  SEQPACK_HD int size() const { return me_.size(); }
+  template <class V, class Combine>
+  SEQPACK_HD V reduce(const V& value, const Combine& combine) const {
+    static_assert(sizeof(V) <= 16);
+    const V of_warp = cuda_rows::reduce_warp(value, combine);
+    auto& slots = shared_->turns[turn_];
+    turn_ = 1 - turn_;
+    if (me_.rank % cuda_rows::warp_size == 0)
+      slot<V>(slots[me_.rank / cuda_rows::warp_size]) = of_warp;
+    cuda_rows::wait_for_block();
+    V result = slot<V>(slots[0]);
+    for (int warp = 1; warp < size() / cuda_rows::warp_size; ++warp) {
+      result = combine(result, slot<V>(slots[warp]));
+    }
+    return result;
+  }
+  template <class T, class F, class Rest>
+  SEQPACK_HD void read_row(const T* x, offset_t n, const F& chunk, const Rest& rest) const {
+    cuda_rows::read_row(me_, x, n, chunk, rest);
+  }
+  template <class T, class G, class F>
+  SEQPACK_HD void rewrite_row(const T* x, G* out, offset_t n, const F& f) const {
+    cuda_rows::rewrite_row(me_, x, out, n, f);
+  }
+  template <class G>
+  SEQPACK_HD void fill_row(G* out, offset_t n, const G& value) const {
+    cuda_rows::fill_row(me_, out, n, value);
+  }
+
+ private:
+  template <class V>
+  SEQPACK_HD static V& slot(unsigned char* bytes) {
+    return *reinterpret_cast<V*>(bytes);
+  }
+
+  cuda_rows::member me_;
+  memory* shared_;
+  mutable int turn_ = 0;
+};
+
+namespace launching {
+
+/// Rows of at most so many bytes are a warp's; a block would wait for its own threads more than for
+/// memory. Longer ones are a block's, of more threads from the second number on: of very long rows
+/// there may be few.
+inline constexpr offset_t most_of_warp = 8 * 1024;
+inline constexpr offset_t most_of_small_block = 128 * 1024;
+
+// A kernel of our own. CUB and Thrust give a thread one element, or a fixed tile of a dense array:
+// their segmented reductions read rows that are masked, and the maximum, the sum and what is made of
+// them would be three launches and two reads of the logits instead of one.
+template <class Op>
+static __global__ void __launch_bounds__(warp_group::threads)
+    rows_of_warps(const Op op, offset_t rows) {
+  constexpr int warps = warp_group::threads / cuda_rows::warp_size;
+  const auto thread = static_cast<int>(threadIdx.x);
+  const warp_group group(thread);
+  const offset_t step = offset_t{gridDim.x} * warps;
+  for (offset_t row = offset_t{blockIdx.x} * warps + thread / cuda_rows::warp_size; row < rows;
+       row += step) {
+    op(group, row);
+  }
+}
+template <class Op>
+static __global__ void __launch_bounds__(block_group::most_warps* cuda_rows::warp_size)
+    rows_of_blocks(const Op op, offset_t rows) {
+  __shared__ block_group::memory shared;
+  const block_group group(static_cast<int>(threadIdx.x), 31 - __clz(static_cast<int>(blockDim.x)),
+                          shared);
+  for (offset_t row = blockIdx.x; row < rows; row += gridDim.x) op(group, row);
+}
+
+template <class Op>
+void launch_rows(cudaStream_t stream, void (*kernel)(Op, offset_t), const Op& op, int threads,
+                 offset_t rows_at_once) {
+  // A group does a few rows where there are many, which hides what starting a block costs; not more,
+  // so that the next free multiprocessor gets the next rows, and rows that are skipped leave none
+  // idle.
+  constexpr offset_t enough_blocks = 4096;
+  constexpr offset_t most_rows = 4;
+  constexpr offset_t most_blocks = 0x7FFFFFFF;
+  const offset_t rows = op.rows();
+  const offset_t each = max_of(1, min_of(rows / (rows_at_once * enough_blocks), most_rows));
+  const offset_t blocks = (rows + each * rows_at_once - 1) / (each * rows_at_once);
+  Op copy = op;
+  offset_t count = rows;
+  void* arguments[] = {&copy, &count};
+  check_cuda(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(min_of(blocks, most_blocks))),
+                              dim3(static_cast<unsigned>(threads)), arguments, 0, stream));
+}
+
+/// One launch over the rows of an operation.
+template <cooperative_operation Op>
+void for_each_row(cudaStream_t stream, const Op& op) {
+  const offset_t work = op.row_work();
+  if (work <= most_of_warp) {
+    launch_rows(stream, &rows_of_warps<Op>, op, warp_group::threads,
+                warp_group::threads / cuda_rows::warp_size);
+  } else {
+    launch_rows(stream, &rows_of_blocks<Op>, op, work <= most_of_small_block ? 256 : 512, 1);
+  }
+}
+
+}  // namespace launching
+
+}  // namespace seqpack
