@@ -193,40 +193,55 @@ class misaligned_row {
   /// The chunks of this thread; all threads of the group.
   template <class F>
   SEQPACK_HD void read(const member& me, offset_t chunks, const F& f) const {
-    constexpr int pieces = in_flight / 2;
-    for (offset_t first = 0; first < chunks; first += offset_t{pieces} * me.size()) {
-      uint4 own[pieces];
-      uint4 behind[pieces];  // of the last lane, which has no lane behind it
-      for (int k = 0; k < pieces; ++k) {
-        const offset_t c = first + k * me.size() + me.rank;
-        if (c <= chunks) own[k] = word(c);
-        if (me.last_in_warp() && c < chunks) behind[k] = word(c + 1);
-      }
-      for (int k = 0; k < pieces; ++k) {
-        uint4 second = from_lane_behind_of(own[k], 1);
-        if (me.last_in_warp()) second = behind[k];
-        if (first + k * me.size() + me.rank >= chunks) continue;
-        f(__builtin_bit_cast(chunk_type, joined<unit>(own[k], second, above_)).at);
+    const offset_t step = pieces * me.size();
+    for (offset_t first = 0; first < chunks; first += step) {
+      if (first > 0 && first + step < whole_) {
+        read_some(
+            me, first, f, [&](offset_t k) { return words_[k]; }, [](offset_t) { return true; });
+      } else {
+        read_some(
+            me, first, f, [&](offset_t k) { return word(k); },
+            [&](offset_t chunk) { return chunk < chunks; });
       }
     }
   }
 
  private:
+  static constexpr int pieces = in_flight / 2;
   using chunk_type = chunk<T, row_chunks::length<T>>;
   using bits_type = typename access<unit>::type;
 
+  /// One of the chunks first, first + 1, ... for each thread, `pieces` times.
+  template <class F, class Load, class Exists>
+  SEQPACK_HD void read_some(const member& me, offset_t first, const F& f, const Load& load,
+                            const Exists& exists) const {
+    uint4 own[pieces];
+    uint4 behind[pieces];  // of the last lane, which has no lane behind it
+    for (int k = 0; k < pieces; ++k) {
+      const offset_t c = first + k * me.size() + me.rank;
+      if (exists(c - 1)) own[k] = load(c);
+      if (me.last_in_warp() && exists(c)) behind[k] = load(c + 1);
+    }
+    for (int k = 0; k < pieces; ++k) {
+      uint4 second = from_lane_behind_of(own[k], 1);
+      if (me.last_in_warp()) second = behind[k];
+      if (!exists(first + k * me.size() + me.rank)) continue;
+      f(__builtin_bit_cast(chunk_type, joined<unit>(own[k], second, above_)).at);
+    }
+  }
   SEQPACK_HD uint4 word(offset_t k) const { return k > 0 && k < whole_ ? words_[k] : part(k); }
   /// The bytes of a word that are in the row: what is around it may be nobody's.
   SEQPACK_HD uint4 part(offset_t k) const {
-    std::uint64_t half[2] = {0, 0};
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
     const offset_t begin = k * 16 - above_;  // in bytes from the row's first
-    for (int byte = 0; byte < 16; byte += unit) {
-      const offset_t element = (begin + byte) / unit;
-      if (begin + byte < 0 || element >= n_) continue;
-      half[byte / 8] |= bits_of(x_ + element) << (byte % 8 * 8);
+    const offset_t last = min_of(n_, (begin + 16) / unit);
+    for (offset_t element = begin < 0 ? 0 : begin / unit; element < last; ++element) {
+      const auto bit = static_cast<int>(element * unit - begin) * 8;
+      (bit < 64 ? low : high) |= bits_of(x_ + element) << bit % 64;
     }
-    return {static_cast<std::uint32_t>(half[0]), static_cast<std::uint32_t>(half[0] >> 32),
-            static_cast<std::uint32_t>(half[1]), static_cast<std::uint32_t>(half[1] >> 32)};
+    return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
+            static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)};
   }
   SEQPACK_HD static std::uint64_t bits_of(const T* p) {
     if constexpr (unit == 8) {

@@ -181,55 +181,65 @@ struct backward_operation {
 
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(G)}; }
-  offset_t row_work() const noexcept { return logits.columns * offset_t{sizeof(T) + sizeof(G)}; }
+  offset_t row_work() const noexcept { return logits.columns * max_of(sizeof(T), sizeof(G)); }
   offset_t units() const noexcept { return logits.rows; }
 
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
       G* const out = gradient.at(first);
       // Rows without a share in the loss are not read: anything may stand there.
-      if (skipped(first)) {
+      if (skipped(labels[first], derivatives[first])) {
         for (offset_t v = 0; v < logits.columns; ++v) out[v] = static_cast<G>(0.0F);
         continue;
       }
       const C factor = derivatives[first] * scale;
+      const C common = factor / *forward.sum.at(first);
+      const C max = *forward.max.at(first);
       const offset_t label = labels[first] - columns.first;
       const bool here = columns.contains(labels[first]);
       const C at_label =
-          here ? factor + softmax::gradient_of(logits.at(first)[label], scale,
-                                               *forward.max.at(first), share(first, factor))
-               : C{0};
-      softmax::gradient_row(logits.at(first), out, logits.columns, scale, *forward.max.at(first),
-                            share(first, factor));
+          here ? factor + softmax::gradient_of(logits.at(first)[label], scale, max, common) : C{0};
+      softmax::gradient_row(logits.at(first), out, logits.columns, scale, max, common);
       if (here) out[label] = static_cast<G>(at_label);
     }
   }
-  SEQPACK_HD void operator()(offset_t row) const { (*this)(single_thread{}, row); }
-  /// Each element is read before it is written, also where the gradient overwrites the logits.
+  // Each element is read before it is written, also where the gradient overwrites the logits.
+  SEQPACK_HD void operator()(offset_t unit) const {
+    const offset_t row = divide(unit, logits.columns);
+    const offset_t column = unit - row * logits.columns;
+    G& out = gradient.at(row)[column];
+    const offset_t label = labels[row];
+    const C derivative = derivatives[row];
+    out = skipped(label, derivative)
+              ? static_cast<G>(0.0F)
+              : function_of(row, label, derivative)(column, 0, logits.at(row)[column]);
+  }
   template <thread_group Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
-    G* const out = gradient.at(row);
-    // Not read: anything may stand there.
-    if (skipped(row)) {
-      group.fill_row(out, logits.columns, static_cast<G>(0.0F));
-      return;
+    const offset_t label = labels[row];
+    const C derivative = derivatives[row];
+    if (skipped(label, derivative)) {  // anything may stand there
+      group.fill_row(gradient.at(row), logits.columns, static_cast<G>(0.0F));
+    } else {
+      group.rewrite_row(logits.at(row), gradient.at(row), logits.columns,
+                        function_of(row, label, derivative));
     }
-    const C factor = derivatives[row] * scale;
-    const C common = share(row, factor);
-    const C max = *forward.max.at(row);
-    const offset_t label = labels[row] - columns.first;
-    group.rewrite_row(logits.at(row), out, logits.columns, [&](offset_t first, int k, T x) {
-      const C others = softmax::gradient_of(x, scale, max, common);
-      return static_cast<G>(label - first == k ? factor + others : others);
-    });
   }
 
  private:
-  SEQPACK_HD bool skipped(offset_t row) const {
-    return labels[row] == ignored_label || derivatives[row] == C{0};
+  SEQPACK_HD static bool skipped(offset_t label, C derivative) {
+    return label == ignored_label || derivative == C{0};
   }
-  /// What the exponentials of a row are multiplied by.
-  SEQPACK_HD C share(offset_t row, C factor) const { return factor / *forward.sum.at(row); }
+  /// The gradient of the logit x of column first + k.
+  SEQPACK_HD auto function_of(offset_t row, offset_t label, C derivative) const {
+    const C factor = derivative * scale;
+    const C common = factor / *forward.sum.at(row);
+    return [factor, common, max = *forward.max.at(row), at = label - columns.first, scale = scale](
+               offset_t first, int k, const T& x) {
+      const C others = softmax::gradient_of(x, scale, max, common);
+      return static_cast<G>(at - first == k ? factor + others : others);
+    };
+  }
 };
 
 /// \throws invalid_input for a label that is neither ignored nor in the vocabulary; host only.

@@ -12,6 +12,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/exec/thread_group.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/train/softmax.hpp"
 
@@ -182,6 +183,12 @@ struct scale_operation {
     const offset_t row = divide(unit, logits.columns);
     T& x = logits.at(row)[unit - row * logits.columns];
     x = scaled(x);
+  }
+  offset_t row_work() const noexcept { return row_bytes(); }
+  template <thread_group Group>
+  SEQPACK_HD void operator()(const Group& group, offset_t row) const {
+    group.rewrite_row(logits.at(row), logits.at(row), logits.columns,
+                      [this](offset_t, int, const T& x) { return scaled(x); });
   }
 
  private:

@@ -11,6 +11,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/exec/thread_group.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/place.hpp"
 #include "seqpack/train/fields.hpp"
@@ -83,6 +84,53 @@ struct source {
   offset_t first_row;  ///< the batch row in the fields of row 0 of the layout
 };
 
+/// The threads that evaluate a loss together, as every copy of a sequence knows them. All of them
+/// call the loss; where it visits targets, each visits some, and all get what comes of it. Inside of
+/// a function of a target every thread has another target: what is visited there, each visits alone.
+template <thread_group Group>
+class team {
+ public:
+  /// \param inside of this thread, whether it is inside of a function of a target
+  SEQPACK_HD team(const Group& group, bool& inside) : group_(&group), inside_(&inside) {}
+
+  /// Whether it is this thread that records.
+  SEQPACK_HD bool records() const { return *inside_ || group_->rank() == 0; }
+  /// step(so far, t) for all targets t, from `neutral`. Thread k visits 1 + k, 1 + k + size, ...: what
+  /// comes of it depends on the values and on the number of threads.
+  template <class Step, class Combine>
+  SEQPACK_HD double visit(offset_t length, double neutral, const Step& step,
+                          const Combine& combine) const {
+    const bool inside = *inside_;
+    const offset_t first = inside ? 1 : 1 + group_->rank();
+    const offset_t stride = inside ? 1 : group_->size();
+    *inside_ = true;
+    double result = neutral;
+    for (offset_t t = first; t < length; t += stride) step(result, t);
+    *inside_ = inside;
+    return inside ? result : group_->reduce(result, combine);
+  }
+
+ private:
+  const Group* group_;
+  bool* inside_;
+};
+
+/// One thread visits the targets in their order.
+template <>
+class team<single_thread> {
+ public:
+  team() = default;
+  SEQPACK_HD team(const single_thread&, bool&) {}
+
+  SEQPACK_HD bool records() const { return true; }
+  template <class Step, class Combine>
+  SEQPACK_HD double visit(offset_t length, double neutral, const Step& step, const Combine&) const {
+    double result = neutral;
+    for (offset_t t = 1; t < length; ++t) step(result, t);
+    return result;
+  }
+};
+
 }  // namespace losses
 
 template <class... Derivatives>
@@ -95,19 +143,28 @@ SEQPACK_HD constexpr auto differentiable(double value, Derivatives... derivative
 /// NaN too, reaches nothing.
 ///
 /// Everything here may be called on the device; all of it is O(1) but sum, mean, min and max, which
-/// visit the targets in their order and add up in double: the result depends on the values alone,
-/// not on padding, sharding or threads.
-template <class View, class Fields, class Metrics>
+/// visit the targets and add up in double: the result depends on the values alone, not on padding or
+/// sharding. On the host they are visited in their order.
+///
+/// On a device all threads of a warp or a block call the loss for the same sequences, and share the
+/// targets out among them: each of sum, mean, min, max and tokens is O(length / threads), and gives
+/// all threads the same bits. So a loss must not go its own way on different threads, which it
+/// cannot unless it asks CUDA which one it is on. In a function that is given to one of them, and in
+/// a derivative, every thread has a target of its own; a sum there is right, and O(length). What
+/// else a loss does, every thread does: a loop of its own over all targets is not shared out.
+template <class View, class Fields, class Metrics, class Group = single_thread>
 class batch_sequence {
  public:
   SEQPACK_HD batch_sequence(const losses::source<View, Fields>& from, offset_t row,
-                            double* contributions, double weight)
+                            double* contributions, double weight,
+                            const losses::team<Group>& team = {})
       : from_(&from),
         row_(from.first_row + row),
         slot_(from.view.slot(row)),
         length_(slot_ < 0 ? 0 : from.view.length(slot_)),
         contributions_(contributions),
-        group_weight_(weight) {}
+        group_weight_(weight),
+        team_(team) {}
 
   /// Real tokens.
   SEQPACK_HD offset_t length() const { return length_; }
@@ -139,12 +196,11 @@ class batch_sequence {
   /// Sum of weight(t) * f(t).
   template <class F>
   SEQPACK_HD double sum(const F& f) const {
-    double total = 0;
-    for (offset_t t = 1; t < length_; ++t) {
+    const auto step = [&](double& total, offset_t t) {
       const double w = weight(t);
       if (w != 0) total += w * f(t);
-    }
-    return total;
+    };
+    return team_.visit(length_, 0, step, [](double a, double b) { return a + b; });
   }
   /// sum(f) / max(1, tokens()).
   template <class F>
@@ -168,12 +224,14 @@ class batch_sequence {
   }
 
   /// Contributes to a metric of the loss: sums and means are weighted with the sample_mask of the
-  /// (first) sequence, as the loss is.
+  /// (first) sequence, as the loss is. Once for all threads that call the loss together; in a
+  /// function of a target, once for each target that it is called for.
   template <metric Metric>
     requires has_metric<Metrics, Metric>
   SEQPACK_HD void record(Metric, double value) const {
     constexpr std::size_t k = metric_math::index_of<Metric>(Metrics{});
     constexpr bool summed = Metric::kind == metric_kind::sum || Metric::kind == metric_kind::mean;
+    if (!team_.records()) return;
     contributions_[k] = metric_math::combine(Metric::kind, contributions_[k],
                                              summed ? group_weight_ * value : value);
   }
@@ -185,11 +243,11 @@ class batch_sequence {
  private:
   template <class F>
   SEQPACK_HD double extreme(metric_kind kind, const F& f) const {
-    double best = metric_math::neutral(kind);
-    for (offset_t t = 1; t < length_; ++t) {
-      if (weight(t) != 0) best = metric_math::combine(kind, best, f(t));
-    }
-    return best;
+    const auto better = [kind](double a, double b) { return metric_math::combine(kind, a, b); };
+    const auto step = [&](double& best, offset_t t) {
+      if (weight(t) != 0) best = better(best, f(t));
+    };
+    return team_.visit(length_, metric_math::neutral(kind), step, better);
   }
 
   const losses::source<View, Fields>* from_;
@@ -198,15 +256,17 @@ class batch_sequence {
   offset_t length_;
   double* contributions_;
   double group_weight_;
+  losses::team<Group> team_;
 };
 
 /// A sequence and the log-probabilities of its tokens.
-template <class View, class Fields, class Metrics, class C>
-class log_prob_sequence : public batch_sequence<View, Fields, Metrics> {
+template <class View, class Fields, class Metrics, class C, class Group = single_thread>
+class log_prob_sequence : public batch_sequence<View, Fields, Metrics, Group> {
  public:
   SEQPACK_HD log_prob_sequence(const losses::source<View, Fields>& from, offset_t row,
-                               double* contributions, double weight, const C* log_probs)
-      : batch_sequence<View, Fields, Metrics>(from, row, contributions, weight),
+                               double* contributions, double weight, const C* log_probs,
+                               const losses::team<Group>& team = {})
+      : batch_sequence<View, Fields, Metrics, Group>(from, row, contributions, weight, team),
         log_probs_(log_probs) {}
 
   /// The log-probability of token t, 1 <= t < length, given those before it.

@@ -10,6 +10,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
+#include "seqpack/exec/thread_group.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/place.hpp"
 #include "seqpack/train/logits.hpp"
@@ -38,7 +39,19 @@ SEQPACK_HD constexpr metric_kind kind_of(offset_t column, metric_list<M...>) {
   return kind;
 }
 
-/// The rows of all groups, in their order: the same sum whoever computed them.
+/// What the threads of a group have recorded, on all of them.
+template <thread_group Group, metric... M>
+SEQPACK_HD void gather(const Group& group, double* row, metric_list<M...>) {
+  [[maybe_unused]] const auto all = [&](metric_kind kind, double& value) {
+    value = group.reduce(value,
+                         [kind](double a, double b) { return metric_math::combine(kind, a, b); });
+  };
+  [[maybe_unused]] std::size_t k = 0;
+  (all(M::kind, row[++k]), ...);
+}
+
+/// The rows of all groups of sequences: the same sum whoever computed them. On the host in their
+/// order, on a device by the threads of a block for each column.
 template <class L>
 struct total_operation {
   const double* groups;
@@ -51,17 +64,23 @@ struct total_operation {
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }
-  SEQPACK_HD void operator()(offset_t column) const {
+  offset_t row_work() const noexcept { return count * row_size<L> * offset_t{sizeof(double)}; }
+  SEQPACK_HD void operator()(offset_t column) const { (*this)(single_thread{}, column); }
+  template <thread_group Group>
+  SEQPACK_HD void operator()(const Group& threads, offset_t column) const {
     const metric_kind kind = kind_of(column, typename L::metrics{});
+    const auto combine = [kind](double a, double b) { return metric_math::combine(kind, a, b); };
     double total = metric_math::neutral(kind);
-    for (offset_t g = 0; g < count; ++g) {
-      total = metric_math::combine(kind, total, groups[g * row_size<L> + column]);
+    for (offset_t g = threads.rank(); g < count; g += threads.size()) {
+      total = combine(total, groups[g * row_size<L> + column]);
     }
-    totals[column] = total;
+    total = threads.reduce(total, combine);
+    if (threads.rank() == 0) totals[column] = total;
   }
 };
 
-/// A loss on log-probabilities: one group of sequences per row of work.
+/// A loss on log-probabilities: one group of sequences per row of work. On a device the threads that
+/// evaluate it for a group share its targets out among them.
 template <class View, class Fields, class L, class C>
 struct log_prob_operation {
   source<View, Fields> from;
@@ -73,42 +92,60 @@ struct log_prob_operation {
   double* results;
 
   static constexpr offset_t group = sequences_per_group<L>;
-  using sequence_type = log_prob_sequence<View, Fields, typename L::metrics, C>;
 
   offset_t rows() const noexcept { return divide(from.view.batch, group); }
   offset_t row_bytes() const noexcept {
     return divide(from.view.total, max_of(rows(), 1)) * offset_t{sizeof(C)};
   }
+  /// Of a usual batch: how wide the fields are says it, not the layout, whose padding and shards must
+  /// not change how many threads add up a sequence.
+  offset_t row_work() const noexcept {
+    constexpr offset_t bytes_of_target = 32;
+    const auto& ids = tokens_of(input_ids, from.fields);
+    return divide(ids.positions(), max_of(ids.batch(), 1)) * group * bytes_of_target;
+  }
   offset_t units() const noexcept { return rows(); }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }
-  SEQPACK_HD void operator()(offset_t g) const {
-    double* const row = results + g * row_size<L>;
-    clear(row, typename L::metrics{});
+  SEQPACK_HD void operator()(offset_t g) const { (*this)(single_thread{}, g); }
+  template <thread_group Group>
+  SEQPACK_HD void operator()(const Group& threads, offset_t g) const {
+    using metrics = typename L::metrics;
+    double found[row_size<L>];  // by this thread; the value, by the first one
+    clear(found, metrics{});
     const double weight = targets::sample_weight(from.fields, from.first_row + g * group);
-    if (weight == 0) return;
-    const auto sequence = [&](std::size_t k) {
-      return sequence_type(from, g * group + static_cast<offset_t>(k), row + 1, weight, log_probs);
-    };
-    const auto term = call(loss, sequence, std::make_index_sequence<group_size<L>>{});
-    row[0] = weight * term.value;
-    if (derivatives != nullptr && factor != 0) write(g * group, weight * factor, term);
+    if (weight != 0) {
+      bool inside = false;
+      const team<Group> all(threads, inside);
+      const auto sequence = [&](std::size_t k) {
+        return log_prob_sequence<View, Fields, metrics, C, Group>(
+            from, g * group + static_cast<offset_t>(k), found + 1, weight, log_probs, all);
+      };
+      const auto term = call(loss, sequence, std::make_index_sequence<group_size<L>>{});
+      found[0] = weight * term.value;
+      inside = true;
+      if (derivatives != nullptr && factor != 0) write(threads, g * group, weight * factor, term);
+      gather(threads, found, metrics{});
+    }
+    if (threads.rank() > 0) return;
+    for (offset_t k = 0; k < row_size<L>; ++k) results[g * row_size<L> + k] = found[k];
   }
 
  private:
-  SEQPACK_HD void write(offset_t, double, const differentiable_t<>&) const {}
-  template <class Term>
-  SEQPACK_HD void write(offset_t b, double scale, const Term& term) const {
+  template <class Group>
+  SEQPACK_HD void write(const Group&, offset_t, double, const differentiable_t<>&) const {}
+  template <class Group, class Term>
+  SEQPACK_HD void write(const Group& threads, offset_t b, double scale, const Term& term) const {
     const offset_t slot = from.view.slot(b);
     const offset_t length = slot < 0 ? 0 : from.view.length(slot);
-    for (offset_t t = 1; t < length; ++t) {
+    for (offset_t t = 1 + threads.rank(); t < length; t += threads.size()) {
       const offset_t row = from.view.row_of(mine, slot, t - 1);
       if (row < 0) continue;
       const double w = targets::token_weight(from.fields, from.rule, from.first_row + b, t);
       if (w != 0) derivatives[row] = static_cast<C>(scale * w * term.derivative(t));
     }
-    write(b + 1, scale, term.rest);
+    write(threads, b + 1, scale, term.rest);
   }
 };
 
@@ -131,19 +168,26 @@ struct assemble_operation {
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }
-  SEQPACK_HD void operator()(offset_t row) const {
+  offset_t row_work() const noexcept { return row_bytes(); }
+  SEQPACK_HD void operator()(offset_t row) const { (*this)(single_thread{}, row); }
+  template <thread_group Group>
+  SEQPACK_HD void operator()(const Group& threads, offset_t row) const {
     C* const to = out.at(row);
-    for (offset_t v = 0; v < out.payload; ++v) to[v] = 0;
-    const token_ref token = from.view.token_at(full_row, row);
-    if (!token.real() || !counts(token)) return;
-    const offset_t own = from.view.row_of(mine, token.sequence, token.index);
-    if (own < 0) return;
-    for (offset_t v = 0; v < columns.size(); ++v) {
-      to[columns.first + v] = static_cast<C>(logits.at(own)[v]) * scale;
+    const T* const own = row_to_add(row);
+    for (offset_t v = threads.rank(); v < out.payload; v += threads.size()) {
+      to[v] = own != nullptr && columns.contains(v) ? static_cast<C>(own[v - columns.first]) * scale
+                                                    : C{0};
     }
   }
 
  private:
+  /// The logits that this rank has of a row of the full row; null where they are not wanted.
+  SEQPACK_HD const T* row_to_add(offset_t row) const {
+    const token_ref token = from.view.token_at(full_row, row);
+    if (!token.real() || !counts(token)) return nullptr;
+    const offset_t own = from.view.row_of(mine, token.sequence, token.index);
+    return own < 0 ? nullptr : logits.at(own);
+  }
   SEQPACK_HD bool counts(const token_ref& token) const {
     const offset_t t = token.index + 1;
     if (t == token.length) return last_row;
@@ -168,6 +212,11 @@ struct zero_operation {
   SEQPACK_HD void operator()(offset_t unit) const {
     const offset_t row = divide(unit, out.columns);
     out.at(row)[unit - row * out.columns] = static_cast<G>(0.0F);
+  }
+  offset_t row_work() const noexcept { return row_bytes(); }
+  template <thread_group Group>
+  SEQPACK_HD void operator()(const Group& threads, offset_t row) const {
+    threads.fill_row(out.at(row), out.columns, static_cast<G>(0.0F));
   }
 };
 

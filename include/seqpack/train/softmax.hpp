@@ -329,7 +329,8 @@ class chunk_sums {
     for (int k = 0; k < Length; ++k) e[k] = exp_of(difference[k]);
     sum_.add(folded<Length>(e, plus));
     if constexpr (Entropy) {
-      for (int k = 0; k < Length; ++k) e[k] = product(weight_of(difference[k]), e[k]);
+      // As weight_of, in one instruction; a NaN is in e.
+      for (int k = 0; k < Length; ++k) e[k] = product(larger(difference[k], lowest<C> - 1), e[k]);
       weighted_.add(folded<Length>(e, plus));
     }
   }
