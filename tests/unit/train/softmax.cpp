@@ -116,8 +116,9 @@ auto scan(std::span<const T> row, compute_t<T> scale = 1) {
   return softmax::scan_row<Entropy>(row.data(), static_cast<offset_t>(row.size()), scale);
 }
 template <bool Entropy, class T>
-auto scan_serially(std::span<const T> row, compute_t<T> scale = 1) {
-  return softmax::scan_row_serially<Entropy>(row.data(), static_cast<offset_t>(row.size()), scale);
+auto scan_in_chunks(std::span<const T> row, compute_t<T> scale = 1) {
+  return softmax::scan_row<Entropy>(single_thread{}, row.data(), static_cast<offset_t>(row.size()),
+                                    scale);
 }
 
 /// All ways to look at a row: op(part, whether it has `weighted`).
@@ -126,8 +127,8 @@ void for_each_scan(const std::vector<T>& elements, compute_t<T> scale, Op op) {
   const std::span<const T> row(elements);
   op(scan<false>(row, scale), false);
   op(scan<true>(row, scale), true);
-  op(scan_serially<false>(row, scale), false);
-  op(scan_serially<true>(row, scale), true);
+  op(scan_in_chunks<false>(row, scale), false);
+  op(scan_in_chunks<true>(row, scale), true);
 }
 
 template <class T>
