@@ -138,6 +138,16 @@ struct member {
 /// twice the bytes that memory delivers in the time that one load takes.
 inline constexpr int in_flight = 4;
 
+/// f(0), ..., f(Count - 1): a loop whose arrays stay in registers.
+template <class F, int... K>
+SEQPACK_HD void unrolled(const F& f, std::integer_sequence<int, K...>) {
+  (f(K), ...);
+}
+template <int Count, class F>
+SEQPACK_HD void unrolled(const F& f) {
+  unrolled(f, std::make_integer_sequence<int, Count>{});
+}
+
 /// The chunks of a row that begins at a 16-byte boundary.
 template <class T, class F>
 SEQPACK_HD void read_aligned(const member& me, const T* x, offset_t chunks, const F& f) {
@@ -146,12 +156,12 @@ SEQPACK_HD void read_aligned(const member& me, const T* x, offset_t chunks, cons
   const uint4* next = reinterpret_cast<const uint4*>(x) + me.rank;
   for (int done = 0; done < count; done += in_flight) {
     uint4 loaded[in_flight];
-    for (int k = 0; k < in_flight; ++k) {
+    unrolled<in_flight>([&](int k) {
       if (done + k < count) loaded[k] = next[k * me.size()];
-    }
-    for (int k = 0; k < in_flight; ++k) {
+    });
+    unrolled<in_flight>([&](int k) {
       if (done + k < count) f(__builtin_bit_cast(chunk_type, loaded[k]).at);
-    }
+    });
     next += in_flight * me.size();
   }
 }
@@ -176,88 +186,36 @@ SEQPACK_HD uint4 joined(const uint4& first, const uint4& second, std::uint32_t a
   return {w[0], w[1], w[2], w[3]};
 }
 
-/// A row that begins between two 16-byte boundaries: chunk c lies in the aligned words c and c + 1.
-/// Lanes hand each other the second one, so that each is loaded once, but for one in a warp.
-template <class T>
-class misaligned_row {
- public:
-  static constexpr int unit = static_cast<int>(sizeof(T));
-
-  SEQPACK_HD misaligned_row(const T* x, offset_t n)
-      : x_(x),
-        n_(n),
-        above_(bytes_above_boundary<16>(x)),
-        words_(reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(x) - above_)),
-        whole_((above_ + n * unit) / 16) {}
-
-  /// The chunks of this thread; all threads of the group.
-  template <class F>
-  SEQPACK_HD void read(const member& me, offset_t chunks, const F& f) const {
-    const offset_t step = pieces * me.size();
-    for (offset_t first = 0; first < chunks; first += step) {
-      if (first > 0 && first + step < whole_) {
-        read_some(
-            me, first, f, [&](offset_t k) { return words_[k]; }, [](offset_t) { return true; });
-      } else {
-        read_some(
-            me, first, f, [&](offset_t k) { return word(k); },
-            [&](offset_t chunk) { return chunk < chunks; });
-      }
-    }
-  }
-
- private:
-  static constexpr int pieces = in_flight / 2;
+/// The chunks of a row that begins between two 16-byte boundaries. Chunk c lies in the aligned words c
+/// and c + 1, of which lanes hand each other the second one: each is loaded once, but for one in a
+/// warp. The first word, which begins before the row, is not loaded, and chunk 0 is left out.
+/// \param chunks those before this one, all of whose words end in the row; at least 1
+template <class T, class F>
+SEQPACK_HD void read_misaligned(const member& me, const T* x, offset_t chunks, const F& f) {
   using chunk_type = chunk<T, row_chunks::length<T>>;
-  using bits_type = typename access<unit>::type;
-
-  /// One of the chunks first, first + 1, ... for each thread, `pieces` times.
-  template <class F, class Load, class Exists>
-  SEQPACK_HD void read_some(const member& me, offset_t first, const F& f, const Load& load,
-                            const Exists& exists) const {
+  constexpr int pieces = in_flight / 2;
+  const std::uint32_t above = bytes_above_boundary<16>(x);
+  const auto* const words =
+      reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(x) - above);
+  const auto word = [&](offset_t k) { return words[max_of(1, min_of(k, chunks))]; };
+  for (offset_t c = me.rank; c - me.rank < chunks; c += pieces * me.size()) {
     uint4 own[pieces];
     uint4 behind[pieces];  // of the last lane, which has no lane behind it
-    for (int k = 0; k < pieces; ++k) {
-      const offset_t c = first + k * me.size() + me.rank;
-      if (exists(c - 1)) own[k] = load(c);
-      if (me.last_in_warp() && exists(c)) behind[k] = load(c + 1);
-    }
-    for (int k = 0; k < pieces; ++k) {
+    unrolled<pieces>([&](int k) {
+      own[k] = word(c + k * me.size());
+      if (me.last_in_warp()) behind[k] = word(c + k * me.size() + 1);
+    });
+    unrolled<pieces>([&](int k) {
       uint4 second = from_lane_behind_of(own[k], 1);
       if (me.last_in_warp()) second = behind[k];
-      if (!exists(first + k * me.size() + me.rank)) continue;
-      f(__builtin_bit_cast(chunk_type, joined<unit>(own[k], second, above_)).at);
-    }
+      const offset_t mine = c + k * me.size();
+      if (mine < 1 || mine >= chunks) return;
+      f(__builtin_bit_cast(chunk_type, joined<int{sizeof(T)}>(own[k], second, above)).at);
+    });
   }
-  SEQPACK_HD uint4 word(offset_t k) const { return k > 0 && k < whole_ ? words_[k] : part(k); }
-  /// The bytes of a word that are in the row: what is around it may be nobody's.
-  SEQPACK_HD uint4 part(offset_t k) const {
-    std::uint64_t low = 0;
-    std::uint64_t high = 0;
-    const offset_t begin = k * 16 - above_;  // in bytes from the row's first
-    const offset_t last = min_of(n_, (begin + 16) / unit);
-    for (offset_t element = begin < 0 ? 0 : begin / unit; element < last; ++element) {
-      const auto bit = static_cast<int>(element * unit - begin) * 8;
-      (bit < 64 ? low : high) |= bits_of(x_ + element) << bit % 64;
-    }
-    return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
-            static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)};
-  }
-  SEQPACK_HD static std::uint64_t bits_of(const T* p) {
-    if constexpr (unit == 8) {
-      return __builtin_bit_cast(std::uint64_t, *reinterpret_cast<const bits_type*>(p));
-    } else {
-      return *reinterpret_cast<const bits_type*>(p);
-    }
-  }
+}
 
-  const T* x_;
-  offset_t n_;
-  std::uint32_t above_;
-  const uint4* words_;
-  offset_t whole_;  // the first word that does not end in the row
-};
-
+/// Chunks whose words are not all in the row are left to `rest`, which reads element by element.
 template <class T, class F, class Rest>
 SEQPACK_HD void read_row(const member& me, const T* x, offset_t n, const F& f, const Rest& rest) {
   constexpr int length = row_chunks::length<T>;
@@ -265,13 +223,20 @@ SEQPACK_HD void read_row(const member& me, const T* x, offset_t n, const F& f, c
   if constexpr (length == 1) {
     for (offset_t c = me.rank; c < chunks; c += me.size()) f(x + c);
   } else {
-    if (bytes_above_boundary<16>(x) == 0) {
+    offset_t read = chunks;
+    if (const std::uint32_t above = bytes_above_boundary<16>(x); above == 0) {
       read_aligned(me, x, chunks, f);
     } else {
-      misaligned_row<T>(x, n).read(me, chunks, f);
+      const offset_t whole_words = (above + n * int{sizeof(T)}) / 16;
+      read = min_of(chunks, whole_words - 1);
+      if (read > 0) {
+        if (me.rank == 0) rest(x, length);
+        read_misaligned(me, x, read, f);
+      }
     }
-    const int left = static_cast<int>(n - chunks * length);
-    if (left > 0 && me.owns(chunks)) rest(x + chunks * length, left);
+    for (offset_t c = max_of(read, 0); c * length < n; ++c) {
+      if (me.owns(c)) rest(x + c * length, static_cast<int>(min_of(length, n - c * length)));
+    }
   }
 }
 
@@ -332,15 +297,15 @@ SEQPACK_HD void rewrite_row(const member& me, const T* x, G* out, offset_t n, co
       offset_t first = head + me.rank * length;
       for (int done = 0; done < count; done += in_flight) {
         chunk<T, length> loaded[in_flight];
-        for (int k = 0; k < in_flight; ++k) {
+        unrolled<in_flight>([&](int k) {
           if (done + k < count) loaded[k] = chunk<T, length>::load(x + first + k * step);
-        }
-        for (int k = 0; k < in_flight; ++k) {
-          if (done + k >= count) continue;
+        });
+        unrolled<in_flight>([&](int k) {
+          if (done + k >= count) return;
           const offset_t at = first + k * step;
           rewritten<length, T, G>(at, loaded[k], f, std::make_integer_sequence<int, length>{})
               .store(out + at);
-        }
+        });
         first += in_flight * offset_t{step};
       }
       rewrite_each(me.rank, me.size(), x, out, head + chunks * length, n, f);
@@ -389,6 +354,7 @@ class warp_group {
 class block_group {
  public:
   static constexpr int most_warps = 16;
+  static constexpr int most_threads = most_warps * cuda_rows::warp_size;
   /// Two turns, so that nobody waits for those who still read what a turn before has left.
   struct memory {
     alignas(16) unsigned char turns[2][most_warps][16];
@@ -446,11 +412,24 @@ namespace launching {
 inline constexpr offset_t most_of_warp = 8 * 1024;
 inline constexpr offset_t most_of_small_block = 128 * 1024;
 
+/// Registers that a thread may have: with 128 half a multiprocessor's threads run at once.
+template <class Op>
+inline constexpr int registers_of = 128;
+template <class Op>
+  requires requires { Op::registers; }
+inline constexpr int registers_of<Op> = Op::registers;
+template <class Op>
+constexpr int blocks_at_once(int threads) {
+  constexpr int registers_of_multiprocessor = 65536;
+  return registers_of_multiprocessor / (threads * registers_of<Op>);
+}
+
 // A kernel of our own. CUB and Thrust give a thread one element, or a fixed tile of a dense array:
 // their segmented reductions read rows that are masked, and the maximum, the sum and what is made of
 // them would be three launches and two reads of the logits instead of one.
 template <class Op>
-static __global__ void __launch_bounds__(warp_group::threads)
+static __global__ void __launch_bounds__(warp_group::threads,
+                                         blocks_at_once<Op>(warp_group::threads))
     rows_of_warps(const Op op, offset_t rows) {
   constexpr int warps = warp_group::threads / cuda_rows::warp_size;
   const auto thread = static_cast<int>(threadIdx.x);
@@ -462,7 +441,8 @@ static __global__ void __launch_bounds__(warp_group::threads)
   }
 }
 template <class Op>
-static __global__ void __launch_bounds__(block_group::most_warps* cuda_rows::warp_size)
+static __global__ void __launch_bounds__(block_group::most_threads,
+                                         blocks_at_once<Op>(block_group::most_threads))
     rows_of_blocks(const Op op, offset_t rows) {
   __shared__ block_group::memory shared;
   const block_group group(static_cast<int>(threadIdx.x), 31 - __clz(static_cast<int>(blockDim.x)),

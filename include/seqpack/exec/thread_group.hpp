@@ -38,9 +38,9 @@ struct archetype {
 /// - `group.reduce(value, combine)`: what all threads' values combine to, on every thread the same
 ///   bits; the order of combining depends on size() alone. Called by all threads
 /// - `group.read_row(x, n, chunk, rest)`: x[0], ..., x[n - 1] as chunks of neighbours, the last of
-///   which may be shorter: calls chunk(pointer to row_chunks::length<T> elements) and
-///   rest(pointer, count) with those of this thread, rising. Chunk c is thread c % size()'s, wherever
-///   in memory the row is. Called by all threads
+///   which may be shorter: with those of this thread, rising, calls chunk(pointer to
+///   row_chunks::length<T> elements) or, for any of them, rest(pointer, how many they are). Chunk c
+///   is thread c % size()'s, wherever in memory the row is. Called by all threads
 /// - `group.rewrite_row(x, out, n, f)`: out[first + k] = f(first, k, x[first + k]), each element
 ///   read and written by one thread, so that out may be x; k is small. Called by all threads
 /// - `group.fill_row(out, n, value)`: out[0], ..., out[n - 1] = value. Called by all threads

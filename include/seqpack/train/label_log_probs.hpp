@@ -92,6 +92,9 @@ struct scan_operation {
   label_log_prob_rows<C> out;
   C scale;
 
+  /// Enough without spilling, so few that enough threads run at once; exp of double needs more.
+  static constexpr int registers = sizeof(C) == 8 ? 128 : Entropy ? 80 : 64;
+
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(T)}; }
   offset_t row_work() const noexcept { return row_bytes(); }
@@ -178,6 +181,8 @@ struct backward_operation {
   const C* derivatives;
   matrix_view<G> gradient;
   C scale;
+
+  static constexpr int registers = sizeof(C) == 8 ? 128 : 64;
 
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(G)}; }
