@@ -60,6 +60,22 @@ struct single_thread {
   SEQPACK_HD constexpr int rank() const noexcept { return 0; }
   SEQPACK_HD constexpr int size() const noexcept { return 1; }
 
+  // For tiles. All threads call these.
+
+  /// What the others have written before is seen after it.
+  SEQPACK_HD constexpr void sync() const noexcept {}
+  /// Whether any thread says so; a sync too.
+  SEQPACK_HD constexpr bool any(bool mine) const noexcept { return mine; }
+  /// For how many k in [0, n) f(k) is true: called once for each, by one of the threads; a sync too.
+  template <class F>
+  SEQPACK_HD constexpr int count_of(int n, const F& f) const {
+    int count = 0;
+    for (int k = 0; k < n; ++k) count += f(k) ? 1 : 0;
+    return count;
+  }
+
+  // For rows.
+
   template <class V, class Combine>
   SEQPACK_HD V reduce(const V& value, const Combine&) const {
     return value;

@@ -12,6 +12,7 @@
 #include <random>
 #include <vector>
 
+#include "seqpack/exec/thread_group.hpp"
 #include "seqpack/exec/tiled.hpp"
 #include "seqpack/pack/layout.hpp"
 #include "seqpack/pack/pack.hpp"
@@ -34,7 +35,7 @@ std::mt19937 random_source(97);
 template <class Op>
 offset_t run_tiles(const Op& op, offset_t run) {
   auto scratch = std::make_unique<typename Op::scratch_type>();
-  constexpr lone_thread threads;
+  constexpr single_thread threads;
   std::vector<offset_t> starts;
   for (offset_t tile = 0; tile < op.tiles(); tile += run) starts.push_back(tile);
   std::shuffle(starts.begin(), starts.end(), random_source);
@@ -252,7 +253,7 @@ BOOST_AUTO_TEST_CASE(windows_hold_what_their_rows_need) {
   const auto lengths = lengths_below(2000, 20, 3);
   const auto layout = make_layout(lengths, padding{each_multiple_of<4>{}}, context_parallel<2>{});
   const auto view = layout.view();
-  constexpr lone_thread threads;
+  constexpr single_thread threads;
   window_memory<std::int32_t> memory;
   prepare(threads, memory);
   // In any order: the search may go back.

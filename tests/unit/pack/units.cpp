@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "seqpack/exec/thread_group.hpp"
 #include "seqpack/exec/tiled.hpp"
 #include "seqpack/pack/counts.hpp"
 #include "seqpack/pack/layout.hpp"
@@ -61,7 +62,7 @@ void run_row_by_row(const Op& op) {
 template <class Op>
 void run_tiles(const Op& op) {
   auto scratch = std::make_unique<typename Op::scratch_type>();
-  constexpr lone_thread threads;
+  constexpr single_thread threads;
   std::vector<offset_t> cuts{0, op.tiles()};
   for (offset_t k = 1; k < op.tiles(); ++k) {
     if (random_source() % 3 == 0) cuts.push_back(k);
