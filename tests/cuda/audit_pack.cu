@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(policies_of_thrust) {
   BOOST_TEST(waits_of(thrust::cuda::par.on(stream)) == 1);
 }
 
-// More than 2^31 elements, and more than 2^31 tokens: the launch alone, of memory that is not there.
+// More than 2^31 elements and tokens: the launch alone, of memory that is not there.
 BOOST_AUTO_TEST_CASE(large_tensors) {
   const test_stream stream;
   const offset_t batch = 3;
