@@ -91,7 +91,8 @@ BOOST_AUTO_TEST_CASE(pinned_memory_for_long_bounds) {
   for (const int batch : {10'000, 1'000'000}) {
     const test_stream stream;
     const auto layout = make_host_layout(batch, 2);
-    to_device(stream.executor(), layout);  // the resource has memory now
+    to_device(stream.executor(), layout);
+    stream.wait();  // the resource has memory that is free now
     const auto copy =
         audited_call(long_bounds, stream, [&] { return to_device(stream.executor(), layout); });
     stream.wait();

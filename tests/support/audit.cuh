@@ -70,7 +70,7 @@ inline call_cost as_cost(const call_cost& expected, const runtime_calls& found) 
       .to_host = found.count(copy_kind::to_host_pinned) + found.count(copy_kind::to_host_pageable),
       .allocations = found.count(runtime_call::allocate),
       .waits = found.waits(),
-      .polls = found.count(runtime_call::query) > 0,
+      .polls = found.polls(),
       .captured = expected.captured};
 }
 
@@ -97,12 +97,22 @@ inline std::string differences(std::string_view call, const runtime_calls& found
   nowhere(found.count(runtime_call::allocate_pinned), "allocations of pinned memory");
   nowhere(found.count(runtime_call::release_pinned), "releases of pinned memory");
   nowhere(found.count(runtime_call::allocate_managed), "allocations of managed memory");
-  nowhere(found.count(runtime_call::record_event), "events");
+  // Behind each copy through pinned memory one says when that may be used again.
+  nowhere(found.count(runtime_call::record_event) - found.count(copy_kind::to_device_pinned) -
+              found.count(copy_kind::to_host_pinned),
+          "events that no pinned copy needs");
   nowhere(found.count(runtime_call::wait_event), "waits for events");
   if (found.count(runtime_call::release) > found.count(runtime_call::allocate)) {
     wrong += "\nreleases of memory that it has not allocated\n";
   }
   return wrong.empty() ? wrong : std::string(call) + ": " + wrong + found.text();
+}
+
+/// Small pinned memory is there from now on: that a pool grows is not what a call costs.
+inline void warm_pinned_memory(cudaStream_t stream) {
+  constexpr process_pinned_memory pool;
+  pool.deallocate_async(pool.allocate_async(1, 1, stream), 1, 1, stream);
+  check_cuda(cudaStreamSynchronize(stream));
 }
 
 /// Makes a call, and compares what it asks of the runtime with the list.
@@ -113,6 +123,7 @@ decltype(auto) audited_call(std::string_view name, cudaStream_t stream, Call&& c
     const std::string wrong = differences(name, found, stream);
     BOOST_TEST(wrong.empty(), wrong);
   };
+  warm_pinned_memory(stream);
   if constexpr (std::is_void_v<std::invoke_result_t<Call&>>) {
     runtime_audit audit;
     call();

@@ -19,7 +19,8 @@ enum class capture {
 };
 
 /// What one call asks of the runtime. What is not a field is not asked for at all: no copy on the
-/// device, no memory outside of stream order, no event, no call in another stream.
+/// device, no memory outside of stream order, no call in another stream, no event but one behind
+/// each copy through pinned memory.
 struct call_cost {
   std::string_view call;
   int launches = 0;
@@ -114,7 +115,7 @@ inline constexpr std::array per_token{
     call_cost{.call = "`document_starts`", .launches = 1},
     call_cost{.call = "`causal_mask`", .launches = 1},
     call_cost{.call = "`fill`", .launches = 1},
-    call_cost{.call = "`read_back`", .to_host = 1, .waits = 2, .captured = capture::refused},
+    call_cost{.call = "`read_back`", .to_host = 1, .waits = 1, .captured = capture::refused},
 };
 
 inline constexpr std::array log_probs{
@@ -133,14 +134,14 @@ inline constexpr std::array loss{
         .call = "`evaluate_loss` with the gradient", .launches = placing + 7, .allocations = 7},
     call_cost{.call = "`loss_result::value` or `metrics`, the first time",
               .to_host = 1,
-              .waits = 2,
+              .waits = 1,
               .captured = capture::refused},
     call_cost{.call = "`loss_result::value` or `metrics`, later"},
     call_cost{.call = "`count_valid`",
               .launches = placing + 2,
               .to_host = 1,
               .allocations = 3,
-              .waits = 2,
+              .waits = 1,
               .captured = capture::refused},
 };
 

@@ -205,6 +205,10 @@ int runtime_calls::count(copy_kind direction) const {
 int runtime_calls::waits() const {
   return static_cast<int>(std::ranges::count(all, true, &recorded_call::waits));
 }
+bool runtime_calls::polls() const {
+  return std::ranges::any_of(
+      all, [](const recorded_call& c) { return c.what == runtime_call::query && c.has_stream; });
+}
 bool runtime_calls::all_in(cudaStream_t stream) const {
   return std::ranges::all_of(
       all, [&](const recorded_call& c) { return !c.has_stream || c.stream == stream; });

@@ -65,6 +65,8 @@ struct runtime_calls {
   int count(copy_kind direction) const;
   /// Calls that may make the host wait.
   int waits() const;
+  /// Whether a stream was asked if it is done.
+  bool polls() const;
   /// Whether every call that has a stream has this one.
   bool all_in(cudaStream_t stream) const;
   /// One line for each call.

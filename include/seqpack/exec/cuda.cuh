@@ -8,6 +8,8 @@
 #include <thrust/system_error.h>
 
 #include <concepts>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -153,7 +155,43 @@ class device_buffer {
   std::size_t bytes_ = 0;
 };
 
-/// Memory from the stream's resource, freed in the order of the stream.
+namespace staging {
+
+/// What is read in a capture would be recorded instead, and the host would have nothing.
+inline void require_no_capture(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream, &status));
+  if (status != cudaStreamCaptureStatusNone) throw cuda_error(cudaErrorStreamCaptureUnsupported);
+}
+
+/// Through pinned memory, so that there is one wait, and the copy is over when it is. The runtime
+/// says of copies to other memory that they may wait, not that they do.
+template <pinned_memory_resource Pinned>
+void read(cudaStream_t stream, const Pinned& pinned, void* to, const void* from,
+          std::size_t bytes) {
+  require_no_capture(stream);
+  if (bytes == 0) return;
+  const device_buffer<Pinned> copy(stream, pinned, bytes);
+  check_cuda(cudaMemcpyAsync(copy.data(), from, bytes, cudaMemcpyDeviceToHost, stream));
+  check_cuda(cudaStreamSynchronize(stream));
+  std::memcpy(to, copy.data(), bytes);
+}
+
+/// Through pinned memory too, so that nothing waits: fill(p) writes what is copied. A graph could
+/// not keep the memory.
+template <pinned_memory_resource Pinned, class Fill>
+void write(cudaStream_t stream, const Pinned& pinned, void* to, std::size_t bytes,
+           const Fill& fill) {
+  require_no_capture(stream);
+  const device_buffer<Pinned> copy(stream, pinned, bytes);
+  fill(copy.data());
+  check_cuda(cudaMemcpyAsync(to, copy.data(), bytes, cudaMemcpyHostToDevice, stream));
+}
+
+}  // namespace staging
+
+/// Memory from the stream's resource, freed in the order of the stream. Reading waits for the
+/// stream once; during a capture it throws cuda_error.
 template <class Memory, class Pinned>
 struct executor_memory<cuda_stream<Memory, Pinned>> {
   static std::shared_ptr<void> allocate(const cuda_stream<Memory, Pinned>& where, offset_t bytes) {
@@ -162,9 +200,7 @@ struct executor_memory<cuda_stream<Memory, Pinned>> {
   }
   static void read(const cuda_stream<Memory, Pinned>& where, void* to, const void* from,
                    offset_t bytes) {
-    check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost,
-                               where.stream));
-    check_cuda(cudaStreamSynchronize(where.stream));
+    staging::read(where.stream, where.pinned, to, from, static_cast<std::size_t>(bytes));
   }
 };
 

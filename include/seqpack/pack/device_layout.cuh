@@ -92,7 +92,7 @@ template <validation When, layout_index Index, class Memory, class Pinned, class
 device_layout<P, C, Index, Memory> make(const cuda_stream<Memory, Pinned>& where,
                                         const Input& input, const bounds_rules<Index, P, C>& rules,
                                         offset_t batch, offset_t known_total) {
-  if constexpr (When == validation::checked) require_no_capture(where.stream);
+  if constexpr (When == validation::checked) staging::require_no_capture(where.stream);
   store_item<Input, bounds_rules<Index, P, C>, Index> store{input, rules, {}, known_total};
   std::size_t scan_bytes = 0;
   scan(nullptr, scan_bytes, store, where.stream);
@@ -110,7 +110,7 @@ device_layout<P, C, Index, Memory> make(const cuda_stream<Memory, Pinned>& where
     view.longest_padded = known_total;
     view.padded = true;
   } else {
-    const device_summary summary = read_summary(store.arrays.summary, where.stream);
+    const device_summary summary = read_summary(store.arrays.summary, where.stream, where.pinned);
     throw_if_refused(summary, &Input::name);
     view.total = summary.plan.total;
     view.longest = summary.plan.longest;
@@ -208,16 +208,6 @@ void write_image(const View& from, const memory_map<Index>& map, void* image) {
   copy(arrays.slot_of, from.slot_of, from.batch);
 }
 
-/// Through pinned memory, which is handed back behind the copy.
-template <class Memory, class Pinned, class Fill>
-void copy_through_pinned(const cuda_stream<Memory, Pinned>& where, void* to, std::size_t bytes,
-                         const Fill& fill) {
-  require_no_capture(where.stream);
-  const device_buffer<Pinned> staging(where.stream, where.pinned, bytes);
-  fill(staging.data());
-  check_cuda(cudaMemcpyAsync(to, staging.data(), bytes, cudaMemcpyHostToDevice, where.stream));
-}
-
 }  // namespace building
 
 /// Copies a host layout to the device. Never waits, and the host layout may go away when the call
@@ -241,7 +231,7 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& 
   if (map.array_bytes() <= launching::most_launch_bytes) {
     launching::upload(where.stream, memory.data(), map.array_bytes(), fill);
   } else {
-    building::copy_through_pinned(where, memory.data(), map.array_bytes(), fill);
+    staging::write(where.stream, where.pinned, memory.data(), map.array_bytes(), fill);
   }
   const auto arrays = map.arrays(memory.data());
   auto view = from;

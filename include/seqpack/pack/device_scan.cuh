@@ -315,19 +315,12 @@ class memory_map {
   std::size_t scan_bytes_;
 };
 
-/// A capture would record the read-back instead of doing it, and the sizes would be those of
-/// nothing.
-inline void require_no_capture(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check_cuda(cudaStreamIsCapturing(stream, &status));
-  if (status != cudaStreamCaptureStatusNone) throw cuda_error(cudaErrorStreamCaptureUnsupported);
-}
-
-inline device_summary read_summary(const device_summary* from, cudaStream_t stream) {
-  require_no_capture(stream);
+/// One wait.
+template <pinned_memory_resource Pinned = process_pinned_memory>
+device_summary read_summary(const device_summary* from, cudaStream_t stream,
+                            const Pinned& pinned = {}) {
   device_summary summary;
-  // To pageable memory: the copy has ended when the call returns, so this is the one wait.
-  check_cuda(cudaMemcpyAsync(&summary, from, sizeof summary, cudaMemcpyDeviceToHost, stream));
+  staging::read(stream, pinned, &summary, from, sizeof summary);
   return summary;
 }
 

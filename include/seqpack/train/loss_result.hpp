@@ -36,8 +36,9 @@ class loss_result {
  private:
   void read() const {
     if (values_) return;
-    values_.emplace();
-    read_back(where_, values_->data(), sums_.data(), sums_.size());
+    std::array<double, 1 + Metrics::size> read;
+    read_back(where_, read.data(), sums_.data(), sums_.size());
+    values_ = read;  // not before: reading may throw
   }
 
   E where_;

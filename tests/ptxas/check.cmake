@@ -1,0 +1,45 @@
+# Compiles kernels.cu for one architecture and reads ptxas's report: no kernel of the library may spill
+# registers, and none may need more of them than its blocks have.
+execute_process(
+  COMMAND "${COMPILER}" -std=c++20 -O3 -cubin -arch=sm_${ARCHITECTURE} -Xptxas=-v "-I${INCLUDE}"
+    -o "${WORK}/kernels_${ARCHITECTURE}.cubin" "${SOURCE}"
+  OUTPUT_VARIABLE report ERROR_VARIABLE report RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${SOURCE} does not compile:\n${report}")
+endif()
+
+# Blocks are of at most so many threads, by __launch_bounds__.
+set(registers_of_multiprocessor 65536)
+set(most_threads 512)
+math(EXPR most_registers "${registers_of_multiprocessor} / ${most_threads}")
+
+string(REGEX MATCHALL "Compiling entry function '[^']*'[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*" kernels "${report}")
+set(found 0)
+foreach(kernel IN LISTS kernels)
+  string(REGEX MATCH "Compiling entry function '([^']*)'" entry "${kernel}")
+  set(name "${CMAKE_MATCH_1}")
+  if(NOT name MATCHES "7seqpack9launching")
+    continue()
+  endif()
+  math(EXPR found "${found} + 1")
+  if(NOT kernel MATCHES "([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads")
+    message(FATAL_ERROR "no report of the stack of ${name}:\n${kernel}")
+  endif()
+  set(stack ${CMAKE_MATCH_1})
+  set(spills ${CMAKE_MATCH_2} ${CMAKE_MATCH_3})
+  if(NOT kernel MATCHES "Used ([0-9]+) registers")
+    message(FATAL_ERROR "no report of the registers of ${name}:\n${kernel}")
+  endif()
+  set(registers ${CMAKE_MATCH_1})
+  string(SUBSTRING "${name}" 0 160 short)
+  message(STATUS "sm_${ARCHITECTURE}: ${registers} registers, ${stack} bytes of stack: ${short}")
+  if(NOT spills STREQUAL "0;0")
+    message(SEND_ERROR "${name} spills: ${kernel}")
+  endif()
+  if(registers GREATER most_registers)
+    message(SEND_ERROR "${name} needs ${registers} registers, of ${most_registers} for a thread")
+  endif()
+endforeach()
+if(found LESS 12)
+  message(FATAL_ERROR "only ${found} kernels in the report:\n${report}")
+endif()
