@@ -195,7 +195,8 @@ void check(const L& loss) {
       BOOST_TEST(wanted.totals[0] != 0);
 
       const padding padded{each_multiple_of<16>{}, total_multiple_of<128>{}, ghost_tail{}};
-      const padding wide{each_multiple_of<64>{}};
+      // So much padding that a number of threads that followed from the layout would be another one.
+      const padding wide{each_multiple_of<2048>{}};
       const auto same = [&](const auto& layout) {
         return run(where, loss, on_device, layout).same_bits(found);
       };
