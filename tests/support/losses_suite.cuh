@@ -18,8 +18,9 @@ inline bool near(double found, double wanted) {
 }
 
 /// \param attention packed, or with a mask
+/// \returns the loss on the device
 template <attention_input Attention, class Loss, class Packing>
-void check_loss(const Loss& loss, const Packing& packing, loss_pass pass = loss_pass::fused) {
+double check_loss(const Loss& loss, const Packing& packing, loss_pass pass = loss_pass::fused) {
   forward_options options = usual_options;
   options.pass = pass;
   no_timer timer;
@@ -55,6 +56,7 @@ void check_loss(const Loss& loss, const Packing& packing, loss_pass pass = loss_
     size += std::abs(gradient[i]);
   }
   BOOST_TEST(size > 0);
+  return result.value();
 }
 
 }  // namespace seqpack::testing
