@@ -501,7 +501,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_form_for_many_threads_does_the_same, T, comput
     execute(host, backward(gradient));
     execute(host, by_one_thread<impl::backward_operation<T, C, C>>{backward(found)});
     check_near(found, gradient, allowed);
-    BOOST_TEST(gradient[static_cast<std::size_t>(columns / 2)] > 0);
+    if (columns > 1) BOOST_TEST(gradient[static_cast<std::size_t>(columns / 2)] > 0);
     for (offset_t v = 0; v < columns; ++v) {
       BOOST_TEST(found[static_cast<std::size_t>(columns + v)] == 0);
       BOOST_TEST(found[static_cast<std::size_t>(3 * columns + v)] == 0);
