@@ -1,5 +1,5 @@
-// Losses by the threads of a warp or a block: what they make of a batch beside the host, and the same
-// bits whatever the layout is.
+// Losses by the threads of a warp or a block: what they make of a batch beside the host, and the
+// same bits whatever the layout is.
 #define BOOST_TEST_MODULE cuda_loss_sums
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -56,7 +56,8 @@ struct least {
   static constexpr auto kind = metric_kind::min;
 };
 
-/// Sums in the functions of sums, for some targets alone, and in a derivative; records in all places.
+/// Sums in the functions of sums, for some targets alone, and in a derivative; records in all
+/// places.
 struct nested {
   static constexpr auto input = loss_input::next_token_logprobs;
   static constexpr auto level = loss_level::token;
@@ -195,7 +196,8 @@ void check(const L& loss) {
       BOOST_TEST(wanted.totals[0] != 0);
 
       const padding padded{each_multiple_of<16>{}, total_multiple_of<128>{}, ghost_tail{}};
-      // So much padding that a number of threads that followed from the layout would be another one.
+      // So much padding that a number of threads that followed from the layout would be another
+      // one.
       const padding wide{each_multiple_of<2048>{}};
       const auto same = [&](const auto& layout) {
         return run(where, loss, on_device, layout).same_bits(found);

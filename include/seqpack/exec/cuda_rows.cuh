@@ -1,6 +1,6 @@
 /// \file
-/// Rows that the threads of a warp, or of a block, work on together: how they read and write memory,
-/// and the launch. CMake component: seqpack::cuda.
+/// Rows that the threads of a warp, or of a block, work on together: how they read and write
+/// memory, and the launch. CMake component: seqpack::cuda.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -186,9 +186,10 @@ SEQPACK_HD uint4 joined(const uint4& first, const uint4& second, std::uint32_t a
   return {w[0], w[1], w[2], w[3]};
 }
 
-/// The chunks of a row that begins between two 16-byte boundaries. Chunk c lies in the aligned words c
-/// and c + 1, of which lanes hand each other the second one: each is loaded once, but for one in a
-/// warp. The first word, which begins before the row, is not loaded, and chunk 0 is left out.
+/// The chunks of a row that begins between two 16-byte boundaries. Chunk c lies in the aligned
+/// words c and c + 1, of which lanes hand each other the second one: each is loaded once, but for
+/// one in a warp. The first word, which begins before the row, is not loaded, and chunk 0 is left
+/// out.
 /// \param chunks those before this one, all of whose words end in the row; at least 1
 template <class T, class F>
 SEQPACK_HD void read_misaligned(const member& me, const T* x, offset_t chunks, const F& f) {
@@ -424,13 +425,13 @@ constexpr int blocks_at_once(int threads) {
   return registers_of_multiprocessor / (threads * registers_of<Op>);
 }
 
-// A kernel of our own, for bandwidth. Thrust gives a thread an element or a row. With a row to a thread
-// the log-probabilities of [512, 32000] bfloat16 logits asked for 16 times the sectors that the logits
-// are, 2 bytes at a time, and took 35 instructions an element; here it is 1.006 times, 16 bytes at a
-// time, and 12 instructions. With an element to a thread the gradient took 82 instructions and a
-// division for each; here it is 14 and none. CUB's segmented reductions go element by element through
-// an iterator that makes numbers of logits, cannot leave out masked rows, and leave what is made of a
-// row's sums to another launch.
+// A kernel of our own, for bandwidth. Thrust gives a thread an element or a row. With a row to a
+// thread the log-probabilities of [512, 32000] bfloat16 logits asked for 16 times the sectors that
+// the logits are, 2 bytes at a time, and took 35 instructions an element; here it is 1.006 times,
+// 16 bytes at a time, and 12 instructions. With an element to a thread the gradient took 82
+// instructions and a division for each; here it is 14 and none. CUB's segmented reductions go
+// element by element through an iterator that makes numbers of logits, cannot leave out masked
+// rows, and leave what is made of a row's sums to another launch.
 template <class Op>
 static __global__ void __launch_bounds__(warp_group::threads,
                                          blocks_at_once<Op>(warp_group::threads))
@@ -457,9 +458,9 @@ static __global__ void __launch_bounds__(block_group::most_threads,
 template <class Op>
 void launch_rows(cudaStream_t stream, void (*kernel)(Op, offset_t), const Op& op, int threads,
                  offset_t rows_at_once) {
-  // A group does a few rows where there are many, which hides what starting a block costs; not more,
-  // so that the next free multiprocessor gets the next rows, and rows that are skipped leave none
-  // idle.
+  // A group does a few rows where there are many, which hides what starting a block costs; not
+  // more, so that the next free multiprocessor gets the next rows, and rows that are skipped leave
+  // none idle.
   constexpr offset_t enough_blocks = 4096;
   constexpr offset_t most_rows = 4;
   constexpr offset_t most_blocks = 0x7FFFFFFF;

@@ -98,10 +98,11 @@ struct single_thread {
 };
 
 /// A bulk operation that a device runs with several threads to a row. `op(group, row)` does one row
-/// on all threads of a group; for a group of one it does what `op.process(row, row + 1)` does, apart
-/// from rounding. `op.row_work()` is about how many bytes the threads of one row move between them:
-/// how many they are depends on it alone, so it must not depend on what may not change a result.
-/// `Op::registers`, where it is there, is how many a thread may have on a device, and else 128.
+/// on all threads of a group; for a group of one it does what `op.process(row, row + 1)` does,
+/// apart from rounding. `op.row_work()` is about how many bytes the threads of one row move between
+/// them: how many they are depends on it alone, so it must not depend on what may not change a
+/// result. `Op::registers`, where it is there, is how many a thread may have on a device, and else
+/// 128.
 template <class Op>
 concept cooperative_operation =
     bulk_operation<Op> && requires(const Op& op, const single_thread& alone, offset_t row) {

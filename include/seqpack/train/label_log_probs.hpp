@@ -361,8 +361,8 @@ void forward(const E& where, TP& tp, const matrix_view<const T>& logits,
 /// O(T), never O(T * V). Does not synchronise; one launch, or two where tp has several ranks. One
 /// read of the logits.
 ///
-/// On a device a warp does a row, or a block where a row is of more than 8 KiB. The results of a row
-/// depend on its elements and their number alone: not on its address, nor on what is beside it.
+/// On a device a warp does a row, or a block where a row is of more than 8 KiB. The results of a
+/// row depend on its elements and their number alone: not on its address, nor on what is beside it.
 template <executor E, communicator TP, logit T, class C>
   requires gathers_on<E, TP>
 void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,

@@ -85,8 +85,9 @@ struct source {
 };
 
 /// The threads that evaluate a loss together, as every copy of a sequence knows them. All of them
-/// call the loss; where it visits targets, each visits some, and all get what comes of it. Inside of
-/// a function of a target every thread has another target: what is visited there, each visits alone.
+/// call the loss; where it visits targets, each visits some, and all get what comes of it. Inside
+/// of a function of a target every thread has another target: what is visited there, each visits
+/// alone.
 template <thread_group Group>
 class team {
  public:
@@ -95,8 +96,8 @@ class team {
 
   /// Whether it is this thread that records.
   SEQPACK_HD bool records() const { return *inside_ || group_->rank() == 0; }
-  /// step(so far, t) for all targets t, from `neutral`. Thread k visits 1 + k, 1 + k + size, ...: what
-  /// comes of it depends on the values and on the number of threads.
+  /// step(so far, t) for all targets t, from `neutral`. Thread k visits 1 + k, 1 + k + size, ...:
+  /// what comes of it depends on the values and on the number of threads.
   template <class Step, class Combine>
   SEQPACK_HD double visit(offset_t length, double neutral, const Step& step,
                           const Combine& combine) const {
@@ -143,14 +144,14 @@ SEQPACK_HD constexpr auto differentiable(double value, Derivatives... derivative
 /// NaN too, reaches nothing.
 ///
 /// Everything here may be called on the device; all of it is O(1) but sum, mean, min and max, which
-/// visit the targets and add up in double: the result depends on the values alone, not on padding or
-/// sharding. On the host they are visited in their order.
+/// visit the targets and add up in double: the result depends on the values alone, not on padding
+/// or sharding. On the host they are visited in their order.
 ///
 /// On a device all threads of a warp or a block call the loss for the same sequences, and share the
 /// targets out among them: each of sum, mean, min, max and tokens is O(length / threads), and gives
 /// all threads the same bits. So a loss must not go its own way on different threads, which it
-/// cannot unless it asks CUDA which one it is on. In a function that is given to one of them, and in
-/// a derivative, every thread has a target of its own; a sum there is right, and O(length). What
+/// cannot unless it asks CUDA which one it is on. In a function that is given to one of them, and
+/// in a derivative, every thread has a target of its own; a sum there is right, and O(length). What
 /// else a loss does, every thread does: a loop of its own over all targets is not shared out.
 template <class View, class Fields, class Metrics, class Group = single_thread>
 class batch_sequence {

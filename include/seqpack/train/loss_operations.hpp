@@ -79,8 +79,8 @@ struct total_operation {
   }
 };
 
-/// A loss on log-probabilities: one group of sequences per row of work. On a device the threads that
-/// evaluate it for a group share its targets out among them.
+/// A loss on log-probabilities: one group of sequences per row of work. On a device the threads
+/// that evaluate it for a group share its targets out among them.
 template <class View, class Fields, class L, class C>
 struct log_prob_operation {
   source<View, Fields> from;
@@ -97,8 +97,8 @@ struct log_prob_operation {
   offset_t row_bytes() const noexcept {
     return divide(from.view.total, max_of(rows(), 1)) * offset_t{sizeof(C)};
   }
-  /// Of a usual batch: how wide the fields are says it, not the layout, whose padding and shards must
-  /// not change how many threads add up a sequence.
+  /// Of a usual batch: how wide the fields are says it, not the layout, whose padding and shards
+  /// must not change how many threads add up a sequence.
   offset_t row_work() const noexcept {
     constexpr offset_t bytes_of_target = 32;
     const auto& ids = tokens_of(input_ids, from.fields);
