@@ -110,6 +110,9 @@ inline std::string differences(std::string_view call, const runtime_calls& found
 
 /// Small pinned memory is there from now on: that a pool grows is not what a call costs.
 inline void warm_pinned_memory(cudaStream_t stream) {
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream, &capturing));
+  if (capturing != cudaStreamCaptureStatusNone) return;  // where it is not used
   constexpr process_pinned_memory pool;
   pool.deallocate_async(pool.allocate_async(1, 1, stream), 1, 1, stream);
   check_cuda(cudaStreamSynchronize(stream));

@@ -72,28 +72,30 @@ SEQPACK_HD offset_t search_from(const Threads& threads, const View& view, offset
 }
 
 /// Loads the bounds of the segments from `first` on, until one begins behind `last_row` or the
-/// memory is full. How many segments are there then, which may be more than are asked for.
+/// memory is full. How many segments there are then, which may be more than are asked for; at least
+/// one, which is empty where the layout has none.
 template <class Threads, class View>
 SEQPACK_HD offset_t load(const Threads& threads, const View& view, offset_t first,
                          offset_t last_row, window_memory<typename View::index_type>& memory) {
   using index = typename View::index_type;
   constexpr std::int32_t capacity = window_memory<index>::capacity;
-  const offset_t most = min_of(capacity, view.segments - first);
+  const offset_t most = max_of(1, min_of(capacity, view.segments - first));
   // Mostly a few are enough; where not, there will be many.
   offset_t loaded = 0;
-  std::int32_t chunk = probes;
+  std::int32_t chunk = probes / 2;
   std::int32_t inside = chunk + 1;
   while (inside > chunk && loaded < most) {
-    chunk = loaded == 0 ? chunk : 2 * chunk;
+    chunk *= 2;
     // One entry more: the end of the last segment.
     inside = threads.count_of(chunk + 1, [&](std::int32_t k) {
       const offset_t entry = loaded + k;
       if (entry > most) return false;
-      const index begin = view.cu_padded[first + entry];
-      memory.cu[entry] = view.cu[first + entry];
+      const offset_t segment = min_of(first + entry, view.segments);
+      const index begin = view.cu_padded[segment];
+      memory.cu[entry] = view.cu[segment];
       memory.cu_padded[entry] = begin;
-      if (entry < most && first + entry < view.sequences) {
-        memory.slots[entry] = static_cast<index>(view.batch_row(first + entry));
+      if (entry < most && segment < view.sequences) {
+        memory.slots[entry] = static_cast<index>(view.batch_row(segment));
       }
       return static_cast<offset_t>(begin) <= last_row;
     });
@@ -114,7 +116,9 @@ SEQPACK_HD window<View> of_row(const Threads& threads, const View& view, offset_
       memory.first = segment;
       memory.count = count;
       memory.begin = static_cast<offset_t>(memory.cu_padded[0]);
-      memory.end = static_cast<offset_t>(memory.cu_padded[count]);
+      // Where lengths were refused, rows are left behind the last segment; they are its padding.
+      const bool is_last = segment + count >= view.segments;
+      memory.end = is_last ? max_tokens : static_cast<offset_t>(memory.cu_padded[count]);
     }
     threads.sync();
   }

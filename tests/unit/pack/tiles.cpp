@@ -275,3 +275,34 @@ BOOST_AUTO_TEST_CASE(windows_hold_what_their_rows_need) {
     }
   }
 }
+
+BOOST_AUTO_TEST_CASE(rows_without_a_sequence) {
+  // What a capacity layout is before it is built, and where lengths were refused: the bounds end
+  // before the total. The rows behind them are padding.
+  constexpr offset_t total = 5000;
+  for (const std::vector<std::int32_t>& bounds :
+       {std::vector<std::int32_t>{0, 0}, std::vector<std::int32_t>{0, 40, 40, 56, 56, 56}}) {
+    layout_view<no_padding, context_parallel<2>> view;
+    view.cu = bounds.data();
+    view.cu_padded = bounds.data();
+    view.sequences = view.segments = view.batch = static_cast<offset_t>(bounds.size()) - 1;
+    view.total = total;
+    std::vector<std::int32_t> source(static_cast<std::size_t>(view.batch * 40), 7);
+    const auto check = [&](auto at) {
+      const offset_t rows = view.rows(at);
+      poisoned_buffer<std::int32_t> out(rows);
+      run_tiles(
+          packing::make_operation(
+              view, at, field(batch_view(source.data(), view.batch, 40), row_view(out.span()), -3)),
+          1);
+      BOOST_TEST(out.guards_intact());
+      for (offset_t row = 0; row < rows; ++row) {
+        const token_ref token = view.token_at(at, row);
+        BOOST_REQUIRE(out[static_cast<std::size_t>(row)] == (token.real() ? 7 : -3));
+      }
+    };
+    check(full_row);
+    check(shard{1});
+    check(all_shards);
+  }
+}
