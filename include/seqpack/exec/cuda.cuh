@@ -19,7 +19,7 @@
 #include "seqpack/exec/cuda_tiles.cuh"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
-#include "seqpack/exec/pinned_memory.hpp"
+#include "seqpack/exec/pinned_memory.cuh"
 #include "seqpack/exec/thrust.hpp"
 #include "seqpack/exec/tiled.hpp"
 
