@@ -2,7 +2,6 @@
 /// pack: from a batch to the packed row, one shard, or all shards.
 #pragma once
 
-#include <tuple>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
@@ -150,7 +149,7 @@ void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fil
   memory.require_apart();
   fields::run_in_parts(
       [&](const auto&... part) { execute(where, packing::make_operation(view, at, part...)); },
-      std::tie(all...));
+      all...);
 }
 
 }  // namespace seqpack

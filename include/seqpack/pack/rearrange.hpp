@@ -3,7 +3,6 @@
 #pragma once
 
 #include <concepts>
-#include <tuple>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
@@ -157,7 +156,7 @@ void rearrange(const E& where, const L& layout, From from, To to,
       [&](const auto&... part) {
         execute(where, rearranging::make_operation(view, from, to, part...));
       },
-      std::tie(all...));
+      all...);
 }
 
 }  // namespace seqpack

@@ -2,7 +2,6 @@
 /// unpack: from the packed row, one shard, or all shards back to a batch.
 #pragma once
 
-#include <tuple>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
@@ -180,7 +179,7 @@ void run(const E& where, const L& layout, Place at, const Fields&... all) {
   memory.require_apart();
   fields::run_in_parts(
       [&](const auto&... part) { execute(where, make_operation<Write>(view, at, part...)); },
-      std::tie(all...));
+      all...);
 }
 
 }  // namespace unpacking
