@@ -3,6 +3,7 @@
 /// unit, or in tiles by the threads of a block.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -158,6 +159,8 @@ struct move_list<Move, Rest...> {
 template <class Map, class... Moves>
 struct bulk_move {
   using scratch_type = tile_scratch<typename Map::view_type::index_type>;
+  static constexpr int least_alignment =
+      static_cast<int>(std::min({alignof(typename Moves::value_type)...}));
 
   Map map;
   move_list<Moves...> moves;
@@ -182,7 +185,7 @@ struct bulk_move {
   SEQPACK_HD void tile(const Threads& threads, scratch_type& scratch, offset_t number,
                        bool continues) const {
     const tiles::work what = moves.find_routes(map, threads, scratch, number, continues);
-    seqpack::tiles::move(threads, scratch.routes, what);
+    seqpack::tiles::move<least_alignment>(threads, scratch.routes, what);
     if (!what.patterned) moves.fill(threads, scratch, what, number);
     threads.sync();
   }

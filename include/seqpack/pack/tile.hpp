@@ -287,11 +287,12 @@ SEQPACK_HD void move_blocks(const Threads& threads, const tile_route* routes, co
 }
 
 /// Moves the rows of a tile along their routes.
-template <class Threads>
+/// \tparam Least what the elements of all fields are aligned to
+template <int Least, class Threads>
 SEQPACK_HD void move(const Threads& threads, const tile_route* routes, const work& what) {
   const std::int32_t step = in_flight * threads.size();
   const std::int32_t units = what.span.units();
-  units::with_size(what.shape.units().bytes(), [&](auto size) {
+  units::with_size<Least>(what.shape.units().bytes(), [&](auto size) {
     constexpr int bytes = decltype(size)::value;
     std::int32_t first = threads.rank();
     if constexpr (bytes != 16) {
@@ -331,7 +332,7 @@ SEQPACK_HD void fill(const Threads& threads, const tile_route* routes, const wor
       }
     } else {
       const offset_t offset = number * what.shape.units().bytes();
-      units::with_size(what.shape.units().bytes(), [=, &value](auto width) {
+      units::with_size<alignof(T)>(what.shape.units().bytes(), [=, &value](auto width) {
         units::fill<decltype(width)::value, T>(route.to + offset, offset, value);
       });
     }

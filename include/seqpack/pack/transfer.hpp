@@ -152,15 +152,15 @@ SEQPACK_HD inline void fill(char* to, offset_t offset, const F& value) {
   }
 }
 
-/// Calls f with the unit size as a constant.
-template <class F>
+/// Calls f with the unit size as a constant, which is at least `Least`: what elements are aligned to.
+template <int Least, int Most = 16, class F>
 SEQPACK_HD inline void with_size(std::int32_t bytes, F&& f) {
-  switch (bytes) {
-    case 16: return f(std::integral_constant<int, 16>{});
-    case 8: return f(std::integral_constant<int, 8>{});
-    case 4: return f(std::integral_constant<int, 4>{});
-    case 2: return f(std::integral_constant<int, 2>{});
-    default: return f(std::integral_constant<int, 1>{});
+  if constexpr (Least >= Most) {
+    f(std::integral_constant<int, Most>{});
+  } else if (bytes == Most) {
+    f(std::integral_constant<int, Most>{});
+  } else {
+    with_size<Least, Most / 2>(bytes, f);
   }
 }
 
@@ -174,10 +174,11 @@ SEQPACK_HD void write_unit(const unit_shape& shape, T* to, const T* from, offset
   char* const target = reinterpret_cast<char*>(to) + offset;
   if (from != nullptr) {
     const char* const source = reinterpret_cast<const char*>(from) + offset;
-    units::with_size(shape.bytes(), [=](auto size) { units::copy<size>(target, source); });
+    units::with_size<alignof(T)>(shape.bytes(),
+                                 [=](auto size) { units::copy<size>(target, source); });
   } else {
-    units::with_size(shape.bytes(),
-                     [=, &fill](auto size) { units::fill<size, T>(target, offset, fill); });
+    units::with_size<alignof(T)>(
+        shape.bytes(), [=, &fill](auto size) { units::fill<size, T>(target, offset, fill); });
   }
 }
 
