@@ -119,19 +119,19 @@ inline constexpr std::array per_token{
 };
 
 inline constexpr std::array log_probs{
-    call_cost{.call = "`label_log_probs`", .launches = 2, .allocations = 1},
+    call_cost{.call = "`label_log_probs`", .launches = 1},
     call_cost{.call = "`label_log_probs_backward`", .launches = 1},
     call_cost{.call = "`scale_logits`", .launches = 1},
-    call_cost{.call = "`next_token_logprobs`", .launches = 4, .allocations = 3},
-    call_cost{.call = "`next_token_logprobs` with the entropy", .launches = 5, .allocations = 3},
+    call_cost{.call = "`next_token_logprobs`", .launches = 3, .allocations = 2},
+    call_cost{.call = "`next_token_logprobs` with the entropy", .launches = 4, .allocations = 2},
     call_cost{.call = "`next_token_logprobs_backward`", .launches = 2, .allocations = 1},
 };
 
 inline constexpr std::array loss{
     call_cost{
-        .call = "`evaluate_loss`, value and metrics", .launches = placing + 5, .allocations = 6},
+        .call = "`evaluate_loss`, value and metrics", .launches = placing + 4, .allocations = 5},
     call_cost{
-        .call = "`evaluate_loss` with the gradient", .launches = placing + 7, .allocations = 7},
+        .call = "`evaluate_loss` with the gradient", .launches = placing + 6, .allocations = 6},
     call_cost{.call = "`loss_result::value` or `metrics`, the first time",
               .to_host = 1,
               .waits = 1,
@@ -153,9 +153,9 @@ inline constexpr std::array forward_step{
               .launches = placing + 3,
               .allocations = 4},
     call_cost{
-        .call = "the loss of a step, value and metrics", .launches = placing + 5, .allocations = 6},
+        .call = "the loss of a step, value and metrics", .launches = placing + 4, .allocations = 5},
     call_cost{
-        .call = "the loss of a step with the gradient", .launches = placing + 7, .allocations = 7},
+        .call = "the loss of a step with the gradient", .launches = placing + 6, .allocations = 6},
 };
 
 // The collectives themselves are the library's that makes them; what it launches is not counted.
@@ -184,14 +184,14 @@ inline constexpr std::array groups{
 inline constexpr std::array groups_train{
     call_cost{.call = "`label_log_probs` over several ranks", .launches = 2, .allocations = 2},
     call_cost{.call = "`next_token_logprobs` over several context-parallel ranks",
-              .launches = 4,
-              .allocations = 4},
+              .launches = 3,
+              .allocations = 3},
     call_cost{.call = "`evaluate_loss` over several context-parallel ranks, value and metrics",
-              .launches = placing + 5,
-              .allocations = 7},
+              .launches = placing + 4,
+              .allocations = 6},
     call_cost{.call = "`evaluate_loss` over several context-parallel ranks, with the gradient",
-              .launches = placing + 7,
-              .allocations = 8},
+              .launches = placing + 6,
+              .allocations = 7},
 };
 
 }  // namespace audited
