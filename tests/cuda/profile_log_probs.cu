@@ -4,6 +4,7 @@
 #include <cuda_bf16.h>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -97,14 +98,8 @@ const std::vector<profiled>& all_profiled() {
   return calls;
 }
 
-testing::profiled_calls calls_by_name() {
-  testing::profiled_calls result;
-  for (const profiled& call : all_profiled()) result[call.name] = call.run;
-  return result;
-}
-
 struct profile_fixture : testing::needs_kernel_profile {
-  profile_fixture() : needs_kernel_profile(calls_by_name()) {}
+  profile_fixture() : needs_kernel_profile(all_profiled()) {}
 };
 BOOST_TEST_GLOBAL_FIXTURE(profile_fixture);
 

@@ -17,9 +17,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <string>
 
 #include "seqpack/core/config.hpp"
@@ -42,9 +41,6 @@ struct kernel_profile {
 
   double sectors() const { return load.sectors + store.sectors; }
 };
-
-/// Calls whose kernels are counted, each in a process of its own.
-using profiled_calls = std::map<std::string, std::function<void()>>;
 
 namespace profiling {
 
@@ -104,15 +100,21 @@ inline kernel_profile profile_of(const std::string& call, const std::string& ker
 /// Derive a global fixture from it. In the process of a call it runs that and leaves; in that of the
 /// tests it skips them where nothing can count.
 struct needs_kernel_profile {
-  explicit needs_kernel_profile(const profiled_calls& calls) {
+  /// \param calls each has a name, and a function run()
+  template <std::ranges::range Calls>
+  explicit needs_kernel_profile(const Calls& calls) {
     if (profiling::variable() == nullptr) {
       std::puts("skipped: no CUDA runtime that counts what kernels do");
       std::_Exit(77);
     }
-    if (const char* const call = std::getenv(profiling::call_variable)) {
-      calls.at(call)();
+    const char* const name = std::getenv(profiling::call_variable);
+    if (name == nullptr) return;
+    for (const auto& call : calls) {
+      if (call.name != name) continue;
+      call.run();
       std::exit(0);  // where the file is written
     }
+    std::_Exit(1);
   }
 };
 
