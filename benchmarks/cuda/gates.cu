@@ -560,6 +560,7 @@ int run(const settings& s) {
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   bench::report report(!s.quick);
+  bool found = false;
   using gates = void (*)(const settings&, cudaStream_t, bench::report&);
   for (const auto& [name, measure] : {std::pair<const char*, gates>{"rows", rows_gates},
                                       {"logits", logits_gate},
@@ -568,6 +569,7 @@ int run(const settings& s) {
                                       {"layout", layout_gates},
                                       {"capture", capture_gate}}) {
     if (!s.only.empty() && s.only != name) continue;
+    found = true;
     try {
       measure(s, stream, report);
     } catch (const std::exception& e) {
@@ -575,6 +577,7 @@ int run(const settings& s) {
     }
     if (!s.json.empty()) report.write(s.json, facts);  // what there is, should the next one not end
   }
+  if (!found) throw std::invalid_argument("no gates of this name: " + s.only);
   std::printf("%s, %s%s\n\n", facts["device"].get<std::string>().c_str(),
               facts["date"].get<std::string>().c_str(),
               s.quick ? ", tiny sizes: times say nothing" : "");

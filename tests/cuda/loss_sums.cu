@@ -35,6 +35,27 @@ policy_text make_text(offset_t width) {
   return text;
 }
 
+/// The same sequences in a wider table.
+policy_text widened(const policy_text& text, offset_t width) {
+  policy_text wide;
+  wide.width = width;
+  wide.lengths = text.lengths;
+  wide.sample_masks = text.sample_masks;
+  const auto widen = [&](auto& to, const auto& from) {
+    for (offset_t b = 0; b < static_cast<offset_t>(text.lengths.size()); ++b) {
+      const auto row = from.begin() + b * text.width;
+      to.insert(to.end(), row, row + text.width);
+      to.resize(static_cast<std::size_t>((b + 1) * width));
+    }
+  };
+  widen(wide.ids, text.ids);
+  widen(wide.token_masks, text.token_masks);
+  widen(wide.previous, text.previous);
+  widen(wide.reference, text.reference);
+  widen(wide.advantage, text.advantage);
+  return wide;
+}
+
 double log_prob(offset_t b, offset_t t) {
   return -0.001 * static_cast<double>((b * 7919 + t * 104729) % 5003) - 0.1;
 }
@@ -178,7 +199,7 @@ void check_near(const std::vector<double>& found, const std::vector<double>& wan
   BOOST_TEST(wrong == 0);
 }
 
-/// Rows of these widths are a warp's, a block's of 256 threads, and one's of 512.
+/// Rows of a few targets for a thread, of some, and of many.
 template <class L>
 void check(const L& loss) {
   for (const offset_t width : {130, 1100, 4300}) {
@@ -207,6 +228,9 @@ void check(const L& loss) {
       const bool contiguous_shards =
           same(make_layout(text.lengths, padded, context_parallel<2, contiguous>{}));
       BOOST_TEST(contiguous_shards);
+      // However wide the table is that the sequences lie in.
+      const device_text in_a_wider_table(widened(text, text.width + 5000));
+      BOOST_TEST(run(where, loss, in_a_wider_table, plain).same_bits(found));
     }
   }
 }

@@ -124,6 +124,7 @@ BOOST_AUTO_TEST_CASE(gates) {
         BOOST_TEST(written >= 1);
         BOOST_TEST(found.store.wide_bytes >= 0.99 * call.written);
       }
+      BOOST_TEST(found.instructions / call.elements <= 16);
       BOOST_TEST(found.local == 0);
       BOOST_TEST(found.wide_divisions == 0);
       std::printf("| %s | %.3f | %s | %.1f |\n", call.name.c_str(), read,

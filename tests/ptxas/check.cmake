@@ -1,4 +1,4 @@
-# Compiles kernels.cu for one architecture and reads ptxas's report: no kernel of the library may spill
+# Compiles kernels.cu for one architecture and reads ptxas's report: none of its kernels may spill
 # registers, and none may need more of them than its blocks have.
 execute_process(
   COMMAND "${COMPILER}" -std=c++20 -O3 -cubin -arch=sm_${ARCHITECTURE} -Xptxas=-v "-I${INCLUDE}"

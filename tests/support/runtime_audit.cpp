@@ -61,7 +61,7 @@ const char* name_of(copy_kind direction) {
 
 /// Functions that neither wait nor put anything anywhere, with those that set up a program, and
 /// what tests need of captures.
-constexpr std::array<std::string_view, 42> harmless{
+constexpr std::array<std::string_view, 43> harmless{
     "__cudaGetKernel",
     "__cudaInitModule",
     "__cudaPopCallConfiguration",
@@ -104,6 +104,7 @@ constexpr std::array<std::string_view, 42> harmless{
     "cudaStreamGetCaptureInfo",
     "cudaStreamGetDevice",
     "cudaStreamIsCapturing",
+    "cudaThreadExchangeStreamCaptureMode",
 };
 
 /// Names that an ELF file of this machine takes from elsewhere.

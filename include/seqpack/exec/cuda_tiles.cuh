@@ -35,10 +35,10 @@ inline constexpr std::int32_t tile_threads = 256;
 
 // A kernel of our own, for bandwidth. Thrust gives a thread one unit of 16 bytes, whose sequence it
 // searches in global memory: rows of 128 bytes to 1 KiB asked for 1.4 times the sectors that they are
-// and took 190 instructions for 16 bytes, 4-byte ids 3 times the sectors; here it is 1.02, 38 to 76
-// instructions, and 1.2. CUB's batched copies take pointers that a launch of their own would have to
-// write first, and fill nothing. Blocks have consecutive tiles, so that the next one mostly needs
-// sequences that are in shared memory already. With two blocks at once nothing spills.
+// and took 186 instructions for 16 bytes and more, 4-byte ids 3 times the sectors; here it is 1.02, 34
+// to 75 instructions, and 1.2. CUB's batched copies take pointers that a launch of their own would
+// have to write first, and fill nothing. Blocks have consecutive tiles, so that the next one mostly
+// needs sequences that are in shared memory already. With two blocks at once nothing spills.
 template <class Op>
 static __global__ void __launch_bounds__(tile_threads, 2)
     run_tiles(const __grid_constant__ Op op, offset_t tiles, offset_t per_block) {

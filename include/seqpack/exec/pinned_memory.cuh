@@ -26,6 +26,7 @@ class pinned_pool {
   /// \throws cuda_error
   void* allocate_async(std::size_t bytes, std::size_t /*alignment*/,
                        cudaStream_t /*stream*/) const {
+    const relaxed_capture guard;
     int device = 0;  // whose streams the events of a block are for
     check_cuda(cudaGetDevice(&device));
     const std::lock_guard lock(blocks_->mutex);
@@ -61,6 +62,18 @@ class pinned_pool {
     bool taken = true;
 
     bool is_free() const { return !taken && cudaEventQuery(used) == cudaSuccess; }
+  };
+  /// What a pool asks of the runtime has nothing to do with what other streams capture, which these
+  /// calls would spoil otherwise.
+  class relaxed_capture {
+   public:
+    relaxed_capture() { check_cuda(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+    relaxed_capture(const relaxed_capture&) = delete;
+    relaxed_capture& operator=(const relaxed_capture&) = delete;
+    ~relaxed_capture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+   private:
+    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
   };
   struct shared_blocks {
     std::mutex mutex;

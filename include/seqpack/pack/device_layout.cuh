@@ -183,6 +183,9 @@ device_layout<no_padding, C, Index, Memory> from_cu_seqlens(
   if (total < 0 || total > max_total<Index>) {
     reject("total", total, "it must be from 0 to " + std::to_string(max_total<Index>));
   }
+  if (When == validation::deferred && slots == 0 && total != 0) {
+    reject("total", total, "it must be 0, as there are no sequences");
+  }
   if (When == validation::deferred && total % cp.divisor() != 0) {
     reject("total", total,
            "it must be a multiple of " + std::to_string(cp.divisor()) +
@@ -210,8 +213,8 @@ void write_image(const View& from, const memory_map<Index>& map, void* image) {
 
 }  // namespace building
 
-/// Copies a host layout to the device. Never waits, and the host layout may go away when the call
-/// has returned.
+/// Copies a host layout to the device. Never waits, unless the pool of pinned memory must grow, and
+/// the host layout may go away when the call has returned.
 ///
 /// Arrays of up to 32,000 bytes together (about 4,000 sequences with 32-bit bounds) travel as
 /// parameters of one launch, which may be captured: the bounds are part of the graph then. Longer

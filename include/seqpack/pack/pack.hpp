@@ -133,7 +133,8 @@ auto make_operation(const View& view, Place at, const field_t<From, row_view<T>,
 /// a null pointer, a target in the memory of a source or of another target.
 ///
 /// Allocates nothing. Does not synchronise; one kernel launch on a device for every 64 fields.
-/// O(elements written), plus a search of O(log B) for some thousand rows on a device.
+/// O(elements written), plus a search of O(log B) for some thousand rows on a cuda_stream, and for
+/// every 16 bytes with Thrust's CUDA policies.
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
   requires runs_on<E, L> && (sizeof...(From) > 0)
 void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... all) {

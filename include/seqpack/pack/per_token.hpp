@@ -216,7 +216,7 @@ struct token_operation {
 
  private:
   SEQPACK_HD void write(const View& bounds, offset_t row) const {
-    arrays.write(bounds, row, bounds.token_at(at, row));
+    arrays.write(view, row, bounds.token_at(at, row));  // functions may ask of any sequence
   }
 };
 

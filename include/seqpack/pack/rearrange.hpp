@@ -40,7 +40,7 @@ struct row_move {
 
   row_view<const T> from;
   row_view<T> to;
-  T fill{};  ///< every row comes from somewhere
+  T fill{};  ///< of rows that belong to no sequence
   tile_shape shape;
 
   row_move(row_view<const T> source, row_view<T> target)
@@ -69,6 +69,8 @@ struct row_move {
   template <class Map>
   SEQPACK_HD const T* source(const Map& map, offset_t row) const {
     const token_ref token = map.view.token_at(map.to, row);
+    // Where lengths were refused on a device, rows are left that belong to no sequence.
+    if (token.index >= map.view.padded_length(token.sequence)) return nullptr;
     return from.at(map.view.row_of(map.from, token.sequence, token.index));
   }
 
@@ -137,7 +139,8 @@ auto make_operation(const View& view, FromPlace from, ToPlace to,
 /// source or of another target.
 ///
 /// Allocates nothing. Does not synchronise; one kernel launch on a device for every 64 fields.
-/// O(elements written), plus a search of O(log B) for some thousand rows on a device.
+/// O(elements written), plus a search of O(log B) for some thousand rows on a cuda_stream, and for
+/// every 16 bytes with Thrust's CUDA policies.
 template <executor E, layout L, whole_place From, place To, class... S, class... T, class... Fill>
   requires runs_on<E, L> && (sizeof...(T) > 0)
 void rearrange(const E& where, const L& layout, From from, To to,

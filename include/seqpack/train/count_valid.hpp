@@ -50,7 +50,8 @@ struct valid_tokens {
 /// \param documents those of the not_packed that forward_step is given, as they leave out targets
 /// \throws invalid_input for lengths or masks that do not fit the batch.
 ///
-/// Waits for the result on a stream. O(B * S); two launches.
+/// Waits for the result on a stream. O(B * S); two launches, and that of
+/// `resident`.
 template <executor E, batch B, lengths_projection<B> Lengths>
 global_counts count_valid(const E& where, const B& batch, const Lengths& lengths,
                           const document_options& documents = {}) {

@@ -147,7 +147,7 @@ SEQPACK_HD constexpr auto differentiable(double value, Derivatives... derivative
 /// visit the targets and add up in double: the result depends on the values alone, not on padding
 /// or sharding. On the host they are visited in their order.
 ///
-/// On a device all threads of a warp or a block call the loss for the same sequences, and share the
+/// On a device all threads of a block call the loss for the same sequences, and share the
 /// targets out among them: each of sum, mean, min, max and tokens is O(length / threads), and gives
 /// all threads the same bits. So a loss must not go its own way on different threads, which it
 /// cannot unless it asks CUDA which one it is on. In a function that is given to one of them, and

@@ -97,13 +97,10 @@ struct log_prob_operation {
   offset_t row_bytes() const noexcept {
     return divide(from.view.total, max_of(rows(), 1)) * offset_t{sizeof(C)};
   }
-  /// Of a usual batch: how wide the fields are says it, not the layout, whose padding and shards
-  /// must not change how many threads add up a sequence.
-  offset_t row_work() const noexcept {
-    constexpr offset_t bytes_of_target = 32;
-    const auto& ids = tokens_of(input_ids, from.fields);
-    return divide(ids.positions(), max_of(ids.batch(), 1)) * group * bytes_of_target;
-  }
+  /// The same for every batch, so that the same number of threads adds up a sequence, in the same
+  /// order, whatever else is in its batch and however that is padded: those for a few thousand
+  /// tokens.
+  offset_t row_work() const noexcept { return offset_t{64} * 1024; }
   offset_t units() const noexcept { return rows(); }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);

@@ -304,5 +304,15 @@ BOOST_AUTO_TEST_CASE(rows_without_a_sequence) {
     check(full_row);
     check(shard{1});
     check(all_shards);
+    // What belongs to no sequence comes from nowhere.
+    const std::vector<std::int32_t> gathered(static_cast<std::size_t>(total), 5);
+    poisoned_buffer<std::int32_t> row(total);
+    run_tiles(rearranging::make_operation(view, all_shards, full_row,
+                                          field(row_view(gathered), row_view(row.span()))),
+              1);
+    BOOST_TEST(row.guards_intact());
+    for (offset_t t = 0; t < total; ++t) {
+      BOOST_REQUIRE(row[static_cast<std::size_t>(t)] == (t < bounds.back() ? 5 : 0));
+    }
   }
 }
