@@ -4,6 +4,7 @@
 #pragma once
 
 #include <concepts>
+#include <type_traits>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
@@ -14,7 +15,7 @@ namespace row_chunks {
 
 /// Whether memory can be cut into 16-byte pieces of whole, aligned elements of this type.
 template <class T>
-inline constexpr bool divides_16_bytes = 16 % sizeof(T) == 0 && alignof(T) == sizeof(T);
+inline constexpr bool divides_16_bytes = 16 % sizeof(T) == 0 && std::alignment_of_v<T> == sizeof(T);
 
 /// Neighbours in a row that one thread takes together: 16 bytes, so that a device moves them with
 /// one access; 1 where that is not possible.

@@ -126,7 +126,7 @@ template <class T, class F>
 inline constexpr bool is_periodic = !std::is_invocable_v<const F&, offset_t> && 16 % sizeof(T) == 0;
 /// Whether units hold whole elements, whatever the addresses are.
 template <class T, class F>
-inline constexpr bool always_repeats = is_periodic<T, F> && alignof(T) == sizeof(T);
+inline constexpr bool always_repeats = is_periodic<T, F> && std::alignment_of_v<T> == sizeof(T);
 
 /// Whether a fill is the same in every unit of so many bytes.
 template <class T, class F>
@@ -207,7 +207,8 @@ SEQPACK_HD void copy_units(const Threads& threads, const tile_route* routes, con
     const std::int32_t unit = first + k * threads.size();
     const std::int32_t row = span.row_of(unit);
     const tile_route route = routes[row];
-    const offset_t offset = begin + (unit - row * span.width) * Bytes;
+    const std::int32_t within = (unit - row * span.width) * Bytes;
+    const offset_t offset = begin + within;
     values[k] = load<Bytes>(route.from + offset);
     targets[k] = route.to + offset;
   }
@@ -224,7 +225,8 @@ SEQPACK_HD void fill_units(const Threads& threads, const tile_route* routes, con
     const std::int32_t row = span.row_of(first);
     char* const to = routes[row].to;
     if (to == nullptr) continue;
-    store(to + (span.first_unit * Bytes + (first - row * span.width) * Bytes), value);
+    const std::int32_t within = (first - row * span.width) * Bytes;
+    store(to + (span.first_unit * Bytes + within), value);
   }
 }
 
@@ -243,7 +245,8 @@ SEQPACK_HD void move_units(const Threads& threads, const tile_route* routes, con
     if (unit >= span.units()) continue;
     const std::int32_t row = span.row_of(unit);
     const tile_route route = routes[row];
-    const offset_t offset = begin + (unit - row * span.width) * Bytes;
+    const std::int32_t within = (unit - row * span.width) * Bytes;
+    const offset_t offset = begin + within;
     values[k] = front<Bytes>(what.pattern);
     if (route.from != nullptr) values[k] = load<Bytes>(route.from + offset);
     targets[k] = route.to + offset;

@@ -88,7 +88,7 @@ SEQPACK_HD C larger(C a, C b) {
     return fmaxf(a, b);
   }
 #else
-  return a < b || a != a ? b : a;
+  return a < b || std::isnan(a) ? b : a;
 #endif
 }
 
