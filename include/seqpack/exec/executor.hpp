@@ -11,7 +11,8 @@ namespace seqpack {
 
 /// What an executor is given: independent rows, in two forms that do the same. The host asks for
 /// ranges of rows, so that they can be copied in blocks; a device runs one function per unit of
-/// work, or, where the operation is a cooperative_operation too, with several threads to a row.
+/// work or, where the operation is a tiled_operation or a cooperative_operation too, does tiles or
+/// rows with several threads together.
 ///
 /// - `op.rows()`: rows of output, all of about the same cost
 /// - `op.row_bytes()`: bytes that one row writes, for the choice of a grain

@@ -276,6 +276,25 @@ BOOST_AUTO_TEST_CASE(windows_hold_what_their_rows_need) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(functions_of_tokens_see_the_whole_layout) {
+  // More sequences than a window holds, and a function that asks of another one than its own.
+  const auto layout = make_layout(std::vector<int>(1500, 3), padding{ghost_tail{}});
+  const auto view = layout.view();
+  const auto first_length_and_segments = [](const auto& whole, const token_ref&) {
+    return static_cast<std::int32_t>(1000 * whole.length(0) + whole.segments);
+  };
+  poisoned_buffer<std::int32_t> out(view.total);
+  using function = std::remove_const_t<decltype(first_length_and_segments)>;
+  using array = token_array<std::int32_t, function>;
+  using operation =
+      token_functions::token_operation<std::remove_const_t<decltype(view)>, full_row_t, array>;
+  const array one{row_view(out.span()), first_length_and_segments};
+  BOOST_TEST(run_tiles(operation{view, full_row, {one}, 4}, 1) == 3);
+  for (offset_t t = 0; t < view.total; ++t) {
+    BOOST_REQUIRE(out[static_cast<std::size_t>(t)] == 3000 + view.segments);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(rows_without_a_sequence) {
   // What a capacity layout is before it is built, and where lengths were refused: the bounds end
   // before the total. The rows behind them are padding.
