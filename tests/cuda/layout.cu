@@ -304,6 +304,13 @@ BOOST_AUTO_TEST_CASE(totals_that_cannot_be_are_refused_before_anything_is_enqueu
   BOOST_TEST(adopt(-4) == "total is -4: it must be from 0 to 2147483647");
   BOOST_TEST(adopt(4294967296) == "total is 4294967296: it must be from 0 to 2147483647");
   BOOST_TEST(adopt(6) == "total is 6: it must be a multiple of 4, what the sharding divides by");
+  // Tokens without a sequence: there would be no bounds to look them up in.
+  const std::span<const int> nothing(cu.data(), 1);
+  const std::string without_sequences = refusal([&] {
+    from_cu_seqlens<std::int32_t, validation::deferred>(stream.executor(), nothing, nothing, 8,
+                                                        context_parallel{2});
+  });
+  BOOST_TEST(without_sequences == "total is 8: it must be 0, as there are no sequences");
 }
 
 BOOST_AUTO_TEST_CASE(an_order_of_no_slots_packs_nothing) {
