@@ -25,4 +25,8 @@ inline constexpr offset_t dynamic = -1;
 /// 64-bit cu_seqlens. Far above any use and far below 2^63, so that no sum of two can wrap.
 inline constexpr offset_t max_tokens = offset_t{1} << 48;
 
+/// The most bytes that the elements of one view take, and that lie between its first and its last:
+/// more than any machine can address, and so few that the sum over a hundred views fits 64 bits.
+inline constexpr offset_t max_view_bytes = offset_t{1} << 56;
+
 }  // namespace seqpack

@@ -22,6 +22,31 @@ constexpr bool holds(offset_t value) noexcept {
   }
 }
 
+/// Whether a * b <= limit, for numbers >= 0; the product may be larger than any integer.
+constexpr bool product_within(offset_t a, offset_t b, offset_t limit) noexcept {
+  return a == 0 || b <= limit / a;
+}
+
+/// Integers as offsets. An unsigned 64-bit number above max_tokens becomes the next one, which every
+/// check refuses.
+template <std::integral I>
+SEQPACK_HD constexpr offset_t to_offset(I value) noexcept {
+  if constexpr (std::is_unsigned_v<I> && sizeof(I) >= sizeof(offset_t)) {
+    if (value > static_cast<I>(max_tokens)) return max_tokens + 1;
+  }
+  return static_cast<offset_t>(value);
+}
+
+/// The same with a limit below, so that sums and differences of a few fit 64 bits.
+template <std::integral I>
+SEQPACK_HD constexpr offset_t to_bounded_offset(I value) noexcept {
+  if constexpr (sizeof(I) >= sizeof(offset_t) && std::is_signed_v<I>) {
+    if (value > static_cast<I>(max_tokens)) return max_tokens + 1;
+    if (value < static_cast<I>(-max_tokens)) return -max_tokens - 1;
+  }
+  return to_offset(value);
+}
+
 /// The smaller number: std::min is not for device code.
 SEQPACK_HD constexpr offset_t min_of(offset_t a, offset_t b) noexcept {
   return b < a ? b : a;

@@ -6,11 +6,12 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
+#include <cstdint>
 #include <iterator>
 #include <ranges>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
@@ -34,34 +35,80 @@ concept mdspan_like = requires(const M& m, typename M::element_type* p) {
 };
 
 /// The addresses that a view may touch, in bytes: a range or, with a stride, a piece at the
-/// beginning of every stride in it.
+/// beginning of every stride in it. Numbers and not pointers, so that they may be computed before
+/// anything is known of the memory.
 struct footprint {
-  const char* first = nullptr;
-  const char* last = nullptr;
+  std::uintptr_t first = 0;
+  std::uintptr_t last = 0;
   offset_t stride = 0;
   offset_t piece = 0;
 
   /// Whether the two may share a byte. Exact for dense ranges, and for pieces of the same stride,
-  /// so that two tensors may interleave in one buffer. std::less gives a total order of unrelated
-  /// pointers.
-  bool overlaps(const footprint& other) const noexcept {
-    const std::less<const char*> before;
+  /// so that two tensors may interleave in one buffer.
+  constexpr bool overlaps(const footprint& other) const noexcept {
     if (first == last || other.first == other.last) return false;
-    if (!before(first, other.last) || !before(other.first, last)) return false;
+    if (first >= other.last || other.first >= last) return false;
     if (stride == 0 || stride != other.stride) return true;
-    const offset_t apart = ((other.first - first) % stride + stride) % stride;
-    return apart < piece || apart + other.piece > stride;
+    const auto step = static_cast<std::uintptr_t>(stride);
+    const std::uintptr_t apart = other.first >= first
+                                     ? (other.first - first) % step
+                                     : (step - (first - other.first) % step) % step;
+    return apart < static_cast<std::uintptr_t>(piece) ||
+           apart + static_cast<std::uintptr_t>(other.piece) > step;
   }
 };
 
 namespace view_checks {
 
-inline void not_negative(const char* name, offset_t value) {
+/// \throws invalid_input for a size outside of [0, max_tokens].
+constexpr void require_size(const char* name, offset_t value) {
   if (value < 0) reject(name, value, "a size must be at least 0");
+  if (value > max_tokens) {
+    reject(name, value, "a size must be at most " + std::to_string(max_tokens));
+  }
 }
 
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_bytes(const char* what, std::string value,
+                                                                offset_t most) {
+  reject(what, std::move(value),
+         "the elements must be within " + std::to_string(most) + " elements, 2^56 bytes");
+}
+
+/// \throws invalid_input for more elements than max_view_bytes have.
+template <class T>
+constexpr void require_elements(const char* names, offset_t a, offset_t b) {
+  constexpr offset_t most = max_view_bytes / static_cast<offset_t>(sizeof(T));
+  if (!product_within(a, b, most)) {
+    refuse_bytes(names, std::to_string(a) + " * " + std::to_string(b), most);
+  }
+}
+
+/// A dimension or a stride of another library's view as an offset.
+/// \throws invalid_input for an unsigned number that an offset cannot hold.
+template <class I>
+constexpr offset_t offset_of(const char* what, std::size_t dimension, I value) {
+  if constexpr (std::unsigned_integral<I> && sizeof(I) >= sizeof(offset_t)) {
+    if (value > static_cast<I>(max_view_bytes)) {
+      reject(what + (" of dimension " + std::to_string(dimension)), std::to_string(value),
+             "it must be at most " + std::to_string(max_view_bytes));
+    }
+  }
+  return static_cast<offset_t>(value);
+}
+template <mdspan_like M>
+constexpr offset_t extent_of(const M& m, std::size_t dimension) {
+  return offset_of("size", dimension, m.extent(dimension));
+}
+template <mdspan_like M>
+constexpr offset_t stride_of(const M& m, std::size_t dimension) {
+  return offset_of("stride", dimension, m.stride(dimension));
+}
+
+inline std::uintptr_t address_of(const void* data) noexcept {
+  return reinterpret_cast<std::uintptr_t>(data);
+}
 inline std::uint64_t address_bits(const void* data) noexcept {
-  return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(data));
+  return static_cast<std::uint64_t>(address_of(data));
 }
 template <class T>
 constexpr std::uint64_t stride_bits(offset_t stride) noexcept {
@@ -77,11 +124,18 @@ template <mdspan_like M>
 constexpr offset_t payload_of(const M& m, std::size_t first) {
   offset_t size = 1;
   for (std::size_t r = M::rank(); r > first; --r) {
-    if (m.extent(r - 1) != 1 && static_cast<offset_t>(m.stride(r - 1)) != size) {
-      reject("stride of dimension " + std::to_string(r - 1), static_cast<offset_t>(m.stride(r - 1)),
+    const offset_t extent = extent_of(m, r - 1);
+    const offset_t stride = stride_of(m, r - 1);
+    if (extent != 1 && stride != size) {
+      reject("stride of dimension " + std::to_string(r - 1), stride,
              "the payload of a token must be contiguous, so it must be " + std::to_string(size));
     }
-    size *= static_cast<offset_t>(m.extent(r - 1));
+    require_size("payload", extent);
+    if (!product_within(size, extent, max_tokens)) {
+      reject("payload", std::to_string(size) + " * " + std::to_string(extent),
+             "a size must be at most " + std::to_string(max_tokens));
+    }
+    size *= extent;
   }
   return size;
 }
@@ -91,8 +145,8 @@ constexpr offset_t payload_of(const M& m, std::size_t first) {
 /// The bytes of an array.
 template <class T>
 footprint bytes_of(const T* data, offset_t count) noexcept {
-  const auto* const first = reinterpret_cast<const char*>(data);
-  return {first, first + count * static_cast<offset_t>(sizeof(T))};
+  const std::uintptr_t first = view_checks::address_of(data);
+  return {first, first + static_cast<std::uintptr_t>(count) * sizeof(T)};
 }
 
 /// A column and the batch row that it is in.
@@ -113,11 +167,13 @@ struct row_view {
   offset_t payload = 1;  ///< D, elements of one token
 
   constexpr row_view() = default;
-  /// \throws invalid_input for a negative size.
+  /// \throws invalid_input for a size that is negative or above max_tokens, or for more bytes than
+  /// max_view_bytes.
   constexpr row_view(T* pointer, offset_t row_count, offset_t elements = 1)
       : data(pointer), rows(row_count), payload(elements) {
-    view_checks::not_negative("rows", rows);
-    view_checks::not_negative("payload", payload);
+    view_checks::require_size("rows", rows);
+    view_checks::require_size("payload", payload);
+    view_checks::require_elements<T>("rows * payload", rows, payload);
   }
   /// One element per token, from any contiguous range.
   template <std::ranges::contiguous_range R>
@@ -131,10 +187,9 @@ struct row_view {
   template <mdspan_like M>
     requires std::same_as<typename M::element_type, T> && (M::rank() >= 1)
   constexpr row_view(const M& m)
-      : row_view(m.data_handle(), static_cast<offset_t>(m.extent(0)),
-                 view_checks::payload_of(m, 1)) {
-    if (rows > 1 && static_cast<offset_t>(m.stride(0)) != payload) {
-      reject("stride of dimension 0", static_cast<offset_t>(m.stride(0)),
+      : row_view(m.data_handle(), view_checks::extent_of(m, 0), view_checks::payload_of(m, 1)) {
+    if (rows > 1 && view_checks::stride_of(m, 0) != payload) {
+      reject("stride of dimension 0", view_checks::stride_of(m, 0),
              "packed rows must be contiguous, so it must be " + std::to_string(payload));
     }
   }
@@ -145,10 +200,7 @@ struct row_view {
 
   SEQPACK_HD constexpr T* at(offset_t row) const noexcept { return data + row * payload; }
 
-  footprint touched() const noexcept {
-    const auto* const first = reinterpret_cast<const char*>(data);
-    return {first, first + rows * payload * static_cast<offset_t>(sizeof(T))};
-  }
+  footprint touched() const noexcept { return bytes_of(data, rows * payload); }
   std::uint64_t address_bits() const noexcept {
     return view_checks::address_bits(data) | view_checks::stride_bits<T>(payload);
   }
@@ -190,10 +242,13 @@ class batch_view {
 
   constexpr batch_view() = default;
   /// A dense [batch, width, payload].
-  /// \throws invalid_input for a negative size.
+  /// \throws invalid_input for a size that is negative or above max_tokens, or for more bytes than
+  /// max_view_bytes.
   constexpr batch_view(T* data, offset_t batch, offset_t width, offset_t payload = 1)
-      : batch_view(data, batch, width, payload, width * payload, payload) {}
-  /// With strides in elements.
+      : batch_view(data, batch, width, payload, dense_row(width, payload), payload) {}
+  /// With strides in elements, which may be negative.
+  /// \throws invalid_input also for strides that reach further than max_view_bytes, and for more
+  /// than max_tokens positions.
   constexpr batch_view(T* data, offset_t batch, offset_t width, offset_t payload,
                        offset_t batch_stride, offset_t token_stride)
       : data_(data),
@@ -202,18 +257,25 @@ class batch_view {
         payload_(payload),
         batch_stride_(batch_stride),
         token_stride_(token_stride) {
-    view_checks::not_negative("batch", batch);
-    view_checks::not_negative("width", width);
-    view_checks::not_negative("payload", payload);
+    view_checks::require_size("batch", batch);
+    view_checks::require_size("width", width);
+    view_checks::require_size("payload", payload);
+    if (!product_within(batch, width, max_tokens)) {
+      reject("batch * width", std::to_string(batch) + " * " + std::to_string(width),
+             "a view has at most " + std::to_string(max_tokens) + " positions");
+    }
+    view_checks::require_elements<T>("batch * width * payload", batch * width, payload);
+    require_reach("batch stride", batch, batch_stride);
+    require_reach("token stride", width, token_stride);
   }
   /// [B, S] or [B, S, ...] of any layout whose payload is contiguous.
   /// \throws invalid_input for a payload that is not.
   template <mdspan_like M>
     requires std::same_as<typename M::element_type, T> && (M::rank() >= 2)
   constexpr batch_view(const M& m)
-      : batch_view(m.data_handle(), static_cast<offset_t>(m.extent(0)),
-                   static_cast<offset_t>(m.extent(1)), view_checks::payload_of(m, 2),
-                   static_cast<offset_t>(m.stride(0)), static_cast<offset_t>(m.stride(1))) {}
+      : batch_view(m.data_handle(), view_checks::extent_of(m, 0), view_checks::extent_of(m, 1),
+                   view_checks::payload_of(m, 2), view_checks::stride_of(m, 0),
+                   view_checks::stride_of(m, 1)) {}
   /// A view that only reads, of one that may write.
   template <class U>
     requires(!std::same_as<U, T> && std::same_as<const U, T>)
@@ -241,23 +303,46 @@ class batch_view {
   }
 
   footprint touched() const noexcept {
-    if (batch_ == 0 || width_ == 0 || payload_ == 0) return {nullptr, nullptr};
+    if (batch_ == 0 || width_ == 0 || payload_ == 0) return {};
     const offset_t across = (batch_ - 1) * batch_stride_;
     const offset_t along = (width_ - 1) * token_stride_;
-    const T* const first = data_ + min_of(across, 0) + min_of(along, 0);
-    const T* const last = data_ + max_of(across, 0) + max_of(along, 0) + payload_;
+    const auto address_at = [this](offset_t element) {
+      return view_checks::address_of(data_) + static_cast<std::uintptr_t>(element) * sizeof(T);
+    };
     const bool regular = token_stride_ > 0 && (batch_ == 1 || batch_stride_ % token_stride_ == 0);
     constexpr auto size = static_cast<offset_t>(sizeof(T));
-    return {reinterpret_cast<const char*>(first), reinterpret_cast<const char*>(last),
+    return {address_at(min_of(across, 0) + min_of(along, 0)),
+            address_at(max_of(across, 0) + max_of(along, 0) + payload_),
             regular ? token_stride_ * size : 0, payload_ * size};
   }
-  footprint bounds_touched() const noexcept { return {nullptr, nullptr}; }
+  footprint bounds_touched() const noexcept { return {}; }
   std::uint64_t address_bits() const noexcept {
     return view_checks::address_bits(data_) | view_checks::stride_bits<T>(token_stride_) |
            view_checks::stride_bits<T>(batch_ > 1 ? batch_stride_ : 0);
   }
 
  private:
+  static constexpr offset_t dense_row(offset_t width, offset_t payload) {
+    view_checks::require_size("width", width);
+    view_checks::require_size("payload", payload);
+    view_checks::require_elements<T>("width * payload", width, payload);
+    return width * payload;
+  }
+  /// A stride takes `count` steps less one, and a kernel may look at one position more.
+  static constexpr void require_reach(const char* name, offset_t count, offset_t stride) {
+    constexpr offset_t most = max_view_bytes / static_cast<offset_t>(sizeof(T));
+    if (stride < -most || stride > most) {
+      reject(name, stride,
+             "it must be from " + std::to_string(-most) + " to " + std::to_string(most));
+    }
+    const offset_t step = stride < 0 ? -stride : stride;
+    if (!product_within(count, step, most)) {
+      reject(name, stride,
+             std::to_string(count) + " steps must reach at most " + std::to_string(most) +
+                 " elements");
+    }
+  }
+
   T* data_ = nullptr;
   offset_t batch_ = 0;
   offset_t width_ = 0;
@@ -293,12 +378,13 @@ class left_padded_view {
   }
   SEQPACK_HD constexpr offset_t columns(offset_t b) const noexcept { return table_.columns(b); }
   SEQPACK_HD constexpr offset_t lead(offset_t b) const noexcept {
-    return static_cast<offset_t>(starts_[b]);
+    return to_bounded_offset(starts_[b]);
   }
   SEQPACK_HD constexpr T* at(offset_t b, offset_t column) const noexcept {
     return table_.at(b, column);
   }
   constexpr const batch_view<T>& table() const noexcept { return table_; }
+  constexpr const Start* bounds() const noexcept { return starts_; }
   footprint touched() const noexcept { return table_.touched(); }
   footprint bounds_touched() const noexcept { return bytes_of(starts_, batch()); }
   std::uint64_t address_bits() const noexcept { return table_.address_bits(); }
@@ -324,7 +410,7 @@ class ragged_view {
   /// that the call runs on.
   constexpr ragged_view(row_view<T> values, const Offset* offsets, offset_t batch)
       : values_(values), offsets_(offsets), batch_(batch) {
-    view_checks::not_negative("batch", batch);
+    view_checks::require_size("batch", batch);
   }
 
   SEQPACK_HD constexpr offset_t batch() const noexcept { return batch_; }
@@ -332,7 +418,7 @@ class ragged_view {
   SEQPACK_HD constexpr offset_t stride() const noexcept { return values_.payload; }
   SEQPACK_HD constexpr offset_t positions() const noexcept { return values_.rows; }
   SEQPACK_HD constexpr offset_t first_position(offset_t b) const noexcept {
-    return static_cast<offset_t>(offsets_[b]);
+    return to_bounded_offset(offsets_[b]);
   }
   SEQPACK_HD constexpr table_position locate(offset_t position) const noexcept {
     offset_t low = 0;
@@ -350,6 +436,8 @@ class ragged_view {
   SEQPACK_HD constexpr T* at(offset_t b, offset_t column) const noexcept {
     return values_.at(first_position(b) + column);
   }
+  constexpr const row_view<T>& values() const noexcept { return values_; }
+  constexpr const Offset* bounds() const noexcept { return offsets_; }
   footprint touched() const noexcept { return values_.touched(); }
   footprint bounds_touched() const noexcept { return bytes_of(offsets_, batch_ + 1); }
   std::uint64_t address_bits() const noexcept { return values_.address_bits(); }

@@ -24,8 +24,12 @@ struct adopt_options {
   offset_t max_seqlen = dynamic;
   /// The last segment is a ghost: padding that belongs to no sequence.
   bool ghost = false;
+  /// From position ids, which do not tell padding from tokens: how many tokens at the end of the row
+  /// are a tail. They are the ghost, which needs to be told, or padding of the last sequence. Bounds
+  /// say it themselves.
+  offset_t tail = dynamic;
   /// Slot -> batch row, as in layout_options, into a batch of `batch` rows (default: as many rows
-  /// as sequences).
+  /// as sequences). The order() of a layout is one.
   slot_order order = {};
   offset_t batch = dynamic;
 };
@@ -34,14 +38,15 @@ namespace adopted {
 
 /// Copies bounds after checking what can be checked of one array.
 template <layout_index Index, class Bounds>
-std::vector<Index> checked_bounds(Bounds&& bounds, const char* name, layout_error not_zero,
-                                  layout_error decreases) {
+std::vector<Index> checked_bounds(Bounds&& bounds, const char* name, layout_error decreases) {
   std::vector<Index> result;
   offset_t previous = 0;
   for (const auto entry : bounds) {
-    const offset_t value = layout_inputs::to_offset(entry);
+    const offset_t value = to_offset(entry);
     const auto index = static_cast<offset_t>(result.size());
-    if (index == 0 && value != 0) throw_status({not_zero, 0, value, 0}, "");
+    if (index == 0 && value != 0) {
+      reject(entry_name(name, 0), std::to_string(entry), "the first entry must be 0");
+    }
     if (value < previous) throw_status({decreases, index, value, previous}, "");
     if (value > max_total<Index>) {
       throw_status({layout_error::above_range, index, value, max_total<Index>},
@@ -88,6 +93,55 @@ void require_lengths(const std::vector<Index>& cu, const std::vector<Index>& cu_
   }
 }
 
+/// \throws invalid_input for a number that no layout has.
+template <layout_index Index>
+void require_options(const adopt_options& options) {
+  const auto require = [](const char* name, offset_t value) {
+    if (value == dynamic || (value >= 0 && value <= max_total<Index>)) return;
+    reject(name, value, "it must be from 0 to " + std::to_string(max_total<Index>));
+  };
+  require("number of sequences", options.sequences);
+  require("max_seqlen", options.max_seqlen);
+  require("batch", options.batch);
+  require("tail", options.tail);
+}
+
+/// What position ids tell of a row.
+struct row_starts {
+  std::vector<offset_t> starts;  ///< rows of the zeros
+  offset_t total = 0;
+  offset_t first_bad = max_tokens;  ///< the first id that neither is 0 nor counts on
+  std::string bad_value;
+  offset_t expected = 0;  ///< in its place, beside 0
+
+  void require_good_before(offset_t end) const {
+    if (first_bad >= end) return;
+    reject(entry_name("position_ids", first_bad), bad_value,
+           first_bad == 0
+               ? std::string("the first must be 0")
+               : "it must be 0 or " + std::to_string(expected) + ", one more than the last");
+  }
+};
+
+template <integer_range Ids>
+row_starts find_starts(Ids&& position_ids) {
+  row_starts found;
+  offset_t expected = 0;
+  for (const auto entry : position_ids) {
+    const offset_t id = to_bounded_offset(entry);
+    if (id == 0) {
+      found.starts.push_back(found.total);
+    } else if (id != expected && found.first_bad == max_tokens) {
+      found.first_bad = found.total;
+      found.bad_value = std::to_string(entry);
+      found.expected = expected;
+    }
+    expected = id + 1;
+    ++found.total;
+  }
+  return found;
+}
+
 }  // namespace adopted
 
 /// Adopts the bounds of a packed row. Repeated entries are empty sequences.
@@ -106,10 +160,13 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padde
                                                     const C& cp = {},
                                                     const adopt_options& options = {}) {
   layout_inputs::require_width(options.width);
-  std::vector<Index> real = adopted::checked_bounds<Index>(
-      cu, "cu_seqlens", layout_error::cu_first_not_zero, layout_error::cu_decreases);
+  adopted::require_options<Index>(options);
+  if (options.tail != dynamic) {
+    reject("tail", options.tail, "it goes with position ids: bounds say where their tail is");
+  }
+  std::vector<Index> real =
+      adopted::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
   std::vector<Index> padded = adopted::checked_bounds<Index>(cu_padded, "cu_seqlens_padded",
-                                                             layout_error::cu_padded_first_not_zero,
                                                              layout_error::cu_padded_decreases);
   const auto entries = static_cast<offset_t>(real.size());
   const auto require_entries = [](const char* name, std::size_t size, offset_t expected) {
@@ -138,14 +195,16 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padde
 
   sizes.batch = options.batch == dynamic ? sizes.sequences : options.batch;
   std::vector<Index> order(options.order ? options.order.size() : 0);
-  std::vector<Index> slot_of(options.order ? static_cast<std::size_t>(max_of(sizes.batch, 0)) : 0);
+  std::vector<Index> slot_of(options.order ? static_cast<std::size_t>(sizes.batch) : 0);
   if (options.order) {
     if (static_cast<offset_t>(order.size()) != sizes.sequences) {
       reject("size of order", static_cast<offset_t>(order.size()),
              "it must be " + std::to_string(sizes.sequences) + ", the number of sequences");
     }
-    layout_inputs::require_order(options.order.rows(), sizes.batch);
-    layout_inputs::write_order<Index>(options.order.rows(), order, slot_of);
+    options.order.visit([&]<class Row>(std::span<const Row> rows) {
+      layout_inputs::require_order(rows, sizes.batch);
+      layout_inputs::write_order<Index>(rows, std::span(order), std::span(slot_of));
+    });
   } else if (sizes.batch != sizes.sequences) {
     reject("batch", sizes.batch,
            "without an order it must be " + std::to_string(sizes.sequences) +
@@ -159,8 +218,7 @@ template <layout_index Index = std::int32_t, integer_range Bounds,
           context_parallel_policy C = no_context_parallel>
 packed_layout<no_padding, C, Index> from_cu_seqlens(Bounds&& cu, offset_t total, const C& cp = {},
                                                     const adopt_options& options = {}) {
-  const auto bounds = adopted::checked_bounds<Index>(
-      cu, "cu_seqlens", layout_error::cu_first_not_zero, layout_error::cu_decreases);
+  const auto bounds = adopted::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
   if (bounds.back() != total) {
     reject(entry_name("cu_seqlens", static_cast<offset_t>(bounds.size()) - 1),
            static_cast<offset_t>(bounds.back()),
@@ -169,35 +227,47 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(Bounds&& cu, offset_t total,
   return from_cu_seqlens<Index>(bounds, bounds, total, cp, options);
 }
 
-/// Adopts a row without padding from its position ids: a 0 starts a sequence, also after a 0.
+/// Adopts a row from its position ids: a 0 starts a sequence, also after a 0. Without a tail the row
+/// has no padding.
 ///
 /// \param position_ids any range of integers, T entries
-/// \throws invalid_input unless the first is 0 and every other one is 0 or counts on by 1; then as
-/// from_cu_seqlens.
+/// \param options with a `tail`, the last tokens of the row are padding whatever their ids are: of
+/// the last sequence or, with `ghost`, of none
+/// \throws invalid_input unless the first is 0 and every other one before the tail is 0 or counts on
+/// by 1; for a ghost whose tail is not given, a tail that is longer than the row, and one that no
+/// sequence can absorb; then as from_cu_seqlens.
 ///
 /// O(T), allocates.
 template <layout_index Index = std::int32_t, integer_range Ids,
           context_parallel_policy C = no_context_parallel>
 packed_layout<no_padding, C, Index> from_position_ids(Ids&& position_ids, const C& cp = {},
                                                       const adopt_options& options = {}) {
-  std::vector<offset_t> cu{0};
-  offset_t row = 0;
-  offset_t previous = -1;
-  for (const auto entry : position_ids) {
-    const offset_t id = layout_inputs::to_offset(entry);
-    if (id == 0) {
-      if (row > 0) cu.push_back(row);
-    } else if (row == 0 || id != previous + 1) {
-      reject(entry_name("position_ids", row), id,
-             row == 0
-                 ? std::string("the first must be 0")
-                 : "it must be 0 or " + std::to_string(previous + 1) + ", one more than the last");
-    }
-    previous = id;
-    ++row;
+  adopted::require_options<Index>(options);
+  if (options.ghost && options.tail == dynamic) {
+    reject("tail", "not given",
+           "position ids do not tell a ghost from a sequence: say how many tokens it has");
   }
-  if (row > 0) cu.push_back(row);
-  return from_cu_seqlens<Index>(cu, row, cp, options);
+  adopted::row_starts found = adopted::find_starts(position_ids);
+  const offset_t total = found.total;
+  const offset_t tail = options.tail == dynamic ? 0 : options.tail;
+  if (tail > total) {
+    reject("tail", tail, "it must be at most " + std::to_string(total) + ", the tokens of the row");
+  }
+  const offset_t real = total - tail;
+  found.require_good_before(real);
+
+  std::vector<offset_t>& cu = found.starts;
+  while (!cu.empty() && cu.back() >= real) cu.pop_back();
+  if (cu.empty() && tail > 0 && !options.ghost) {
+    throw_status({layout_error::nobody_absorbs, -1, 0, tail}, "");
+  }
+  cu.push_back(real);
+  if (options.ghost) cu.push_back(real);
+  std::vector<offset_t> cu_padded = cu;
+  cu_padded.back() = total;
+  adopt_options of_bounds = options;
+  of_bounds.tail = dynamic;
+  return from_cu_seqlens<Index>(cu, cu_padded, total, cp, of_bounds);
 }
 
 }  // namespace seqpack

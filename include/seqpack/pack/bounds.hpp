@@ -18,14 +18,11 @@ namespace seqpack {
 
 namespace layout_inputs {
 
-/// Integers as offsets. An unsigned 64-bit number above the signed range becomes max_tokens + 1,
-/// which every check refuses.
-template <std::integral I>
-SEQPACK_HD constexpr offset_t to_offset(I value) noexcept {
-  if constexpr (std::is_unsigned_v<I> && sizeof(I) >= sizeof(offset_t)) {
-    if (value > static_cast<I>(max_tokens)) return max_tokens + 1;
+/// \throws invalid_input for a width that no batch has.
+constexpr void require_width(offset_t width) {
+  if (width < 0 || width > max_tokens) {
+    reject("width", width, "it must be from 0 to " + std::to_string(max_tokens));
   }
-  return static_cast<offset_t>(value);
 }
 
 }  // namespace layout_inputs
@@ -50,7 +47,8 @@ enum class layout_error : std::int32_t {
   cu_padded_first_not_zero,  ///< adopted cu_seqlens_padded do not start at 0
   cu_padded_decreases,       ///< adopted cu_seqlens_padded decrease
   real_above_padded,         ///< an adopted real length is above its padded one
-  total_differs              ///< the last adopted bound is not the total
+  total_differs,             ///< the last adopted bound is not the total
+  label_not_held             ///< a token id that became a label does not fit the label's type
 };
 
 /// What was refused: the entry (a slot, the ghost, or -1 for none), its value, and the limit that
@@ -62,9 +60,26 @@ struct layout_status {
   offset_t entry = -1;
   offset_t value = 0;
   offset_t limit = 0;
+  offset_t column = -1;  ///< with a batch row as the entry: the token
 
   SEQPACK_HD constexpr bool ok() const noexcept { return error == layout_error::none; }
 };
+
+/// Sets a status that is still ok. Of several threads of a device one is heard.
+SEQPACK_HD inline void refuse(layout_status* status, const layout_status& what) {
+  static_assert(sizeof(layout_error) == sizeof(int));
+#if defined(__CUDA_ARCH__)
+  if (atomicCAS(reinterpret_cast<int*>(&status->error), 0, static_cast<int>(what.error)) != 0) {
+    return;
+  }
+  status->entry = what.entry;
+  status->value = what.value;
+  status->limit = what.limit;
+  status->column = what.column;
+#else
+  if (status != nullptr && status->ok()) *status = what;
+#endif
+}
 
 /// Throws the invalid_input that describes a status. `sequence` is what the entry's sequence is
 /// called, `length` the text of its length, for one that an offset cannot hold.
@@ -140,6 +155,12 @@ struct layout_status {
     case layout_error::total_differs:
       refuse(entry_name("cu_seqlens_padded", status.entry),
              "the last entry must be " + limit + ", the tokens of the packed row");
+      break;
+    case layout_error::label_not_held:
+      refuse("tokens[" + std::to_string(status.entry) + "][" + std::to_string(status.column) + "]",
+             (status.value > status.limit ? "the label type holds at most "
+                                          : "the label type holds at least ") +
+                 limit);
       break;
     case layout_error::none: break;
   }
@@ -275,7 +296,7 @@ constexpr extremes find_extremes(const L& lengths, offset_t first, offset_t end)
     longest = length > longest ? length : longest;
   }
   if constexpr (std::is_unsigned_v<integer>) {
-    return {false, layout_inputs::to_offset(longest)};
+    return {false, to_offset(longest)};
   } else {
     return {all < 0, static_cast<offset_t>(longest)};
   }

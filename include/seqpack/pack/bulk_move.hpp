@@ -81,7 +81,8 @@ struct move_list<Move, Rest...> {
 
   template <class Map>
   void process(const Map& map, offset_t first, offset_t last) const {
-    move.process(map, first, min_of(last, move.rows()));
+    // Rows of nothing may have strides, and no memory.
+    if (move.shape.row_bytes() > 0) move.process(map, first, min_of(last, move.rows()));
     rest.process(map, first, last);
   }
   template <class Map>

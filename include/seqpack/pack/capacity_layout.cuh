@@ -11,8 +11,10 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/core/view.hpp"
 #include "seqpack/exec/cuda.cuh"
 #include "seqpack/pack/bounds.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/device_scan.cuh"
 #include "seqpack/pack/layout_access.hpp"
 #include "seqpack/pack/layout_view.hpp"
@@ -96,6 +98,8 @@ class capacity_layout
   /// \param count device memory: the number of sequences; with an order, of slots
   /// \param order device memory, as many entries as there are slots; only for a layout made with
   /// ordered = true
+  /// \throws invalid_input for a pointer that is null, or that points into the layout's own memory,
+  /// which is written; cuda_error
   template <std::integral Length, std::integral Count>
   void build(cudaStream_t stream, const Length* lengths, const Count* count,
              const Index* order = nullptr) {
@@ -107,6 +111,7 @@ class capacity_layout
     if (lengths == nullptr && view_.sequences > 0) {
       reject("lengths", "null", "it must point to one length per batch row");
     }
+    require_apart(lengths, count, order);
     const auto run = [&](const auto& input) {
       std::size_t bytes = map_.scan_bytes();
       map_.prepare(memory_.data(), stream);
@@ -135,6 +140,19 @@ class capacity_layout
   template <class Input>
   building::store_item<Input, rules_type, Index> store_for(const Input& input) const {
     return {input, rules_, arrays_, rules_.padding.fixed_total()};
+  }
+
+  /// The arrays of the last build may not be the lengths of the next one, which overwrites them.
+  template <class Length, class Count>
+  void require_apart(const Length* lengths, const Count* count, const Index* order) const {
+    checks::regions<3, 1> memory;
+    memory.read(bytes_of(lengths, view_.sequences), checks::alone, "lengths");
+    memory.read(bytes_of(count, 1), checks::alone, "count");
+    if (order != nullptr) memory.read(bytes_of(order, view_.sequences), checks::alone, "order");
+    memory.write(
+        bytes_of(static_cast<const char*>(memory_.data()), static_cast<offset_t>(map_.bytes())),
+        checks::of_layout, "memory");
+    memory.require_apart();
   }
 
   rules_type rules_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -64,16 +65,15 @@ class device_layout : public layout_access<device_layout<Padding, ContextParalle
   /// Its arrays are device memory, valid as long as the layout.
   const view_type& view() const noexcept { return view_; }
 
-  /// Exact sizes and the status, in device memory, once the stream has got there; null for a layout
-  /// that came from the host, where all was checked.
+  /// Exact sizes and the status, in device memory, once the stream has got there. In a layout that
+  /// came from the host only the status means something.
   const device_summary* summary() const noexcept { return summary_; }
 
-  /// Waits for the stream and throws what the device found. For deferred validation.
-  /// \throws invalid_input as make_layout does.
+  /// Waits for the stream and throws what the device found: lengths or bounds whose validation was
+  /// deferred, or a value that a call with this layout could not write (see labels).
+  /// \throws invalid_input as make_layout and per_token do on the host.
   void check(cudaStream_t stream) const {
-    if (summary_ != nullptr) {
-      building::throw_if_refused(building::read_summary(summary_, stream), name_);
-    }
+    building::throw_if_refused(building::read_summary(summary_, stream), name_);
   }
 
  private:
@@ -209,6 +209,7 @@ void write_image(const View& from, const memory_map<Index>& map, void* image) {
   copy(arrays.cu_padded, from.cu_padded, from.segments + 1);
   copy(arrays.order, from.order, from.sequences);
   copy(arrays.slot_of, from.slot_of, from.batch);
+  new (arrays.summary) device_summary{};
 }
 
 }  // namespace building
@@ -216,7 +217,7 @@ void write_image(const View& from, const memory_map<Index>& map, void* image) {
 /// Copies a host layout to the device. Never waits, unless the pool of pinned memory must grow, and
 /// the host layout may go away when the call has returned.
 ///
-/// Arrays of up to 32,000 bytes together (about 4,000 sequences with 32-bit bounds) travel as
+/// Arrays of up to 31,500 bytes together (about 3,900 sequences with 32-bit bounds) travel as
 /// parameters of one launch, which may be captured: the bounds are part of the graph then. Longer
 /// ones are one copy from memory of where.pinned, which a graph could not keep.
 /// \throws cuda_error; cudaErrorStreamCaptureUnsupported for longer ones in a capture.
@@ -231,10 +232,10 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& 
   const building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch, ordered, 0);
   device_buffer<Memory> memory(where, map.bytes());
   const auto fill = [&](void* image) { building::write_image(from, map, image); };
-  if (map.array_bytes() <= launching::most_launch_bytes) {
-    launching::upload(where.stream, memory.data(), map.array_bytes(), fill);
+  if (map.image_bytes() <= launching::most_launch_bytes) {
+    launching::upload(where.stream, memory.data(), map.image_bytes(), fill);
   } else {
-    staging::write(where.stream, where.pinned, memory.data(), map.array_bytes(), fill);
+    staging::write(where.stream, where.pinned, memory.data(), map.image_bytes(), fill);
   }
   const auto arrays = map.arrays(memory.data());
   auto view = from;
@@ -242,7 +243,8 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& 
   view.cu_padded = arrays.cu_padded;
   view.order = arrays.order;
   view.slot_of = arrays.slot_of;
-  return {std::move(memory), view, nullptr, nullptr};
+  view.status = &arrays.summary->plan.status;
+  return {std::move(memory), view, arrays.summary, &building::no_name};
 }
 
 /// A copy on the device.

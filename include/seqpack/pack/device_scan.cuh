@@ -73,9 +73,7 @@ struct length_input {
   const Count* counted;  // null: all slots
   offset_t max_seqlen;
 
-  SEQPACK_HD offset_t raw_count() const {
-    return counted == nullptr ? slots : layout_inputs::to_offset(*counted);
-  }
+  SEQPACK_HD offset_t raw_count() const { return counted == nullptr ? slots : to_offset(*counted); }
   SEQPACK_HD offset_t count() const { return max_of(min_of(raw_count(), slots), 0); }
   SEQPACK_HD offset_t row(offset_t slot) const {
     if constexpr (Ordered) {
@@ -85,9 +83,7 @@ struct length_input {
     }
   }
   SEQPACK_HD bool row_exists(offset_t slot) const { return row(slot) >= 0 && row(slot) < batch; }
-  SEQPACK_HD offset_t length(offset_t slot) const {
-    return layout_inputs::to_offset(lengths[row(slot)]);
-  }
+  SEQPACK_HD offset_t length(offset_t slot) const { return to_offset(lengths[row(slot)]); }
   template <class Rules>
   SEQPACK_HD layout_status check(const Rules& rules, offset_t slot) const {
     if (!row_exists(slot)) return {layout_error::order_out_of_range, slot, row(slot), batch - 1};
@@ -127,9 +123,7 @@ struct bounds_input {
   static std::string name(offset_t slot) { return "sequence " + std::to_string(slot); }
 
   SEQPACK_HD offset_t count() const { return slots; }
-  SEQPACK_HD offset_t at(const Bound* bounds, offset_t k) const {
-    return layout_inputs::to_offset(bounds[k]);
-  }
+  SEQPACK_HD offset_t at(const Bound* bounds, offset_t k) const { return to_offset(bounds[k]); }
   SEQPACK_HD offset_t length(offset_t slot) const { return at(cu, slot + 1) - at(cu, slot); }
   template <class Rules>
   SEQPACK_HD offset_t padded_length(const Rules&, offset_t slot) const {
@@ -150,7 +144,7 @@ struct bounds_input {
     const offset_t begin = at(bounds, slot);
     const offset_t end = at(bounds, slot + 1);
     if (slot == 0 && begin != 0) return {not_zero, 0, begin, 0};
-    if (end < begin) return {decreases, slot + 1, end, begin};
+    if (end < begin || begin < 0) return {decreases, slot + 1, end, begin};
     return {};
   }
   /// The padding is in the bounds, not in a policy.
@@ -282,8 +276,10 @@ class memory_map {
   }
 
   std::size_t bytes() const noexcept { return scan_ + scan_bytes_; }
-  /// Of the arrays, without the summary.
-  std::size_t array_bytes() const noexcept { return summary_; }
+  /// Of the arrays and the summary.
+  std::size_t image_bytes() const noexcept {
+    return summary_ + (sizeof(device_summary) + 15) / 16 * 16;
+  }
   std::size_t scan_bytes() const noexcept { return scan_bytes_; }
   void* scan_memory(void* base) const { return static_cast<char*>(base) + scan_; }
 
@@ -327,6 +323,11 @@ device_summary read_summary(const device_summary* from, cudaStream_t stream,
 /// What errors call an entry.
 using name_function = std::string (*)(offset_t);
 
+/// For a layout whose lengths were checked on the host.
+inline std::string no_name(offset_t) {
+  return {};
+}
+
 inline void throw_if_refused(const device_summary& summary, name_function name) {
   const layout_status status = summary.status();
   if (!status.ok()) throw_status(status, name(status.entry));
@@ -343,7 +344,8 @@ layout_view<P, C, Index> view_of(const device_arrays<Index>& arrays, const P& pa
           .segments = slots + has_ghost<P>,
           .batch = batch,
           .padding = padding,
-          .cp = cp};
+          .cp = cp,
+          .status = &arrays.summary->plan.status};
 }
 
 inline void require_sizes(offset_t sequences, offset_t width) {

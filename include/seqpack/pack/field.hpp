@@ -11,8 +11,10 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/core/exact.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/transfer.hpp"
 
@@ -37,6 +39,37 @@ struct is_row_view<row_view<T>> : std::true_type {};
 template <class V>
 concept tokens_view = token_table<V> || is_row_view<V>::value;
 
+/// Throws for a fill that the element type does not hold.
+template <class T>
+[[noreturn]] void refuse_fill(const std::string& name, const std::string& value) {
+  if constexpr (std::floating_point<T>) {
+    reject(name, value,
+           "the element type holds whole numbers exactly from " + whole_range<T>() +
+               ", and no finite number above " + std::to_string(std::numeric_limits<T>::max()));
+  } else {
+    reject(name, value, "the element type holds the whole numbers from " + whole_range<T>());
+  }
+}
+
+/// \throws invalid_input where a function of the column gives what the element type cannot hold.
+/// O(payload), and nothing where it holds all that the function can give.
+template <class T, class Fill>
+void require_fill(checks::subject whose, const Fill& fill, offset_t payload) {
+  if constexpr (std::invocable<const Fill&, offset_t>) {
+    using value = std::invoke_result_t<const Fill&, offset_t>;
+    if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<value>) {
+      if constexpr (!holds_all<T, value>) {
+        for (offset_t column = 0; column < payload; ++column) {
+          const value found = fill(column);
+          if (holds_exactly<T>(found)) continue;
+          refuse_fill<T>(whose.name("fill") + " of column " + std::to_string(column),
+                         std::to_string(found));
+        }
+      }
+    }
+  }
+}
+
 /// A view as it is; anything else as packed rows.
 template <class X>
 constexpr auto as_view(X&& x) {
@@ -56,7 +89,9 @@ constexpr auto as_view(X&& x) {
 ///
 /// \param fill the pad value of pack, the fill value of unpack: a constant (default T{}) or a
 /// function of the column. On a device a function must be SEQPACK_HD.
-/// \throws invalid_input for an integer fill that an integer element type cannot hold.
+/// \throws invalid_input for a constant that the element type cannot hold exactly: 3.7, NaN or 300
+/// in std::int8_t, 16777217 in float. A floating constant is rounded to a floating element type, but
+/// not to infinity. The values of a function are looked at when the field moves.
 ///
 ///     field(ids, packed_ids)
 ///     field(hidden, packed_hidden, 0.5f)
@@ -77,14 +112,8 @@ constexpr auto field(From&& from, To&& to, Fill fill) {
   if constexpr (std::invocable<const Fill&, offset_t>) {
     return field_t<source_type, target_type, Fill>{source, target, fill};
   } else {
-    if constexpr (std::integral<T> && std::integral<Fill> && !std::same_as<T, Fill>) {
-      const bool huge = std::is_unsigned_v<Fill> && static_cast<offset_t>(fill) < 0;
-      if (huge ? sizeof(T) < sizeof(Fill) || std::is_signed_v<T>
-               : !holds<T>(static_cast<offset_t>(fill))) {
-        reject("fill", std::to_string(fill),
-               "the element type holds " + std::to_string(std::numeric_limits<T>::min()) + " to " +
-                   std::to_string(std::numeric_limits<T>::max()));
-      }
+    if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<Fill>) {
+      if (!holds_exactly<T>(fill)) fields::refuse_fill<T>("fill", std::to_string(fill));
     }
     return field_t<source_type, target_type, T>{source, target, static_cast<T>(fill)};
   }

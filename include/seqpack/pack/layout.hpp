@@ -14,9 +14,12 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/core/view.hpp"
 #include "seqpack/pack/bounds.hpp"
+#include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/layout_access.hpp"
 #include "seqpack/pack/layout_view.hpp"
+#include "seqpack/pack/slot_order.hpp"
 
 namespace seqpack {
 
@@ -25,28 +28,6 @@ template <class R>
 concept integer_range =
     std::ranges::input_range<R> && std::integral<std::ranges::range_value_t<R>> &&
     !std::same_as<std::ranges::range_value_t<R>, bool>;
-
-/// The batch row of each slot of the packed row, or, default constructed, no order at all: slot k
-/// is row k. An order of no slots is an order too: it packs nothing. Refers to the rows, does not
-/// own them.
-template <class Row>
-class basic_slot_order {
- public:
-  constexpr basic_slot_order() = default;
-  template <class Rows>
-    requires std::convertible_to<Rows&&, std::span<const Row>>
-  constexpr basic_slot_order(Rows&& rows) : rows_(rows), given_(true) {}
-
-  constexpr explicit operator bool() const noexcept { return given_; }
-  constexpr std::span<const Row> rows() const noexcept { return rows_; }
-  constexpr std::size_t size() const noexcept { return rows_.size(); }
-
- private:
-  std::span<const Row> rows_;
-  bool given_ = false;
-};
-/// The order of a layout that is made on the host.
-using slot_order = basic_slot_order<offset_t>;
 
 /// What a layout from lengths may be told.
 struct layout_options {
@@ -68,6 +49,8 @@ struct layout_storage {
 
 namespace layout_inputs {
 
+inline constexpr checks::subject of_storage{"the storage"};
+
 template <class Iterator>
 struct lengths_in_batch_order {
   Iterator first;
@@ -80,10 +63,10 @@ struct lengths_in_batch_order {
   std::string name(offset_t k) const { return entry_name("lengths", k); }
 };
 
-template <class Iterator>
+template <class Iterator, class Row>
 struct lengths_in_slot_order {
   Iterator first;
-  std::span<const offset_t> order;
+  std::span<const Row> order;
 
   using integer = std::iter_value_t<Iterator>;
   constexpr integer raw(offset_t k) const { return first[order[static_cast<std::size_t>(k)]]; }
@@ -96,10 +79,19 @@ struct lengths_in_slot_order {
   }
 };
 
+/// \throws invalid_input for a number of batch rows that Index does not count.
+template <layout_index Index>
+constexpr void require_batch(offset_t batch) {
+  if (batch < 0 || batch > max_total<Index>) {
+    reject("batch", batch, "it must be from 0 to " + std::to_string(max_total<Index>));
+  }
+}
+
 /// \throws invalid_input for an entry outside [0, batch) or named twice.
 ///
 /// O(batch) memory.
-constexpr void require_order(std::span<const offset_t> order, offset_t batch) {
+template <class Row>
+constexpr void require_order(std::span<const Row> order, offset_t batch) {
   std::vector<bool> taken(static_cast<std::size_t>(batch));
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (order[k] < 0 || order[k] >= batch) {
@@ -114,19 +106,13 @@ constexpr void require_order(std::span<const offset_t> order, offset_t batch) {
   }
 }
 
-template <layout_index Index>
-constexpr void write_order(std::span<const offset_t> order, std::span<Index> forward,
+template <layout_index Index, class Row>
+constexpr void write_order(std::span<const Row> order, std::span<Index> forward,
                            std::span<Index> slot_of) {
   for (Index& slot : slot_of) slot = -1;
   for (std::size_t k = 0; k < order.size(); ++k) {
     forward[k] = static_cast<Index>(order[k]);
     slot_of[static_cast<std::size_t>(order[k])] = static_cast<Index>(k);
-  }
-}
-
-constexpr void require_width(offset_t width) {
-  if (width < 0 || width > max_tokens) {
-    reject("width", width, "it must be from 0 to " + std::to_string(max_tokens));
   }
 }
 
@@ -137,6 +123,33 @@ constexpr void require_room(const char* name, std::size_t size, offset_t needed)
   }
 }
 
+/// \throws invalid_input for an array of the storage that shares memory with another one, with the
+/// lengths or with the order, all of which are read while it is written. Not for constant
+/// expressions, which have no addresses.
+template <layout_index Index, class Lengths>
+void require_apart(const Lengths& lengths, const slot_order& order,
+                   const layout_storage<Index>& storage, offset_t entries) {
+  checks::regions<2, 4> memory;
+  if constexpr (std::ranges::contiguous_range<const Lengths>) {
+    memory.read(
+        bytes_of(std::ranges::data(lengths), static_cast<offset_t>(std::ranges::size(lengths))),
+        checks::alone, "lengths");
+  }
+  order.visit([&](auto rows) {
+    memory.read(bytes_of(rows.data(), static_cast<offset_t>(rows.size())), checks::alone, "order");
+  });
+  const auto write = [&](std::span<Index> array, offset_t count, const char* name) {
+    memory.write(bytes_of(array.data(), count), of_storage, name);
+  };
+  write(storage.cu_seqlens, entries, "cu_seqlens");
+  write(storage.cu_seqlens_padded, entries, "cu_seqlens_padded");
+  if (order) {
+    write(storage.order, static_cast<offset_t>(order.size()), "order");
+    write(storage.slot_of, static_cast<offset_t>(std::ranges::size(lengths)), "slot_of");
+  }
+  memory.require_apart();
+}
+
 }  // namespace layout_inputs
 
 /// Builds a layout into the caller's memory: the core of make_layout. Allocates nothing but, with
@@ -145,7 +158,8 @@ constexpr void require_room(const char* name, std::size_t size, offset_t needed)
 /// \param lengths real tokens per sequence, tokens; any random-access range of integers
 /// \param storage must outlive the view; its sizes are checked
 /// \returns a view of the storage
-/// \throws invalid_input as make_layout does, before anything is written.
+/// \throws invalid_input as make_layout does, and for an array of the storage in the memory of another
+/// one, of the order or, where they are contiguous, of the lengths; before anything is written.
 ///
 /// O(B), two passes.
 template <layout_index Index, std::ranges::random_access_range Lengths, padding_policy P,
@@ -167,6 +181,9 @@ constexpr layout_view<P, C, Index> build_layout(const Lengths& lengths, const P&
     bounds_plan plan = plan_bounds<Index>(slots, padding, cp, options.width);
     inputs::require_room("cu_seqlens", storage.cu_seqlens.size(), plan.segments + 1);
     inputs::require_room("cu_seqlens_padded", storage.cu_seqlens_padded.size(), plan.segments + 1);
+    if (!std::is_constant_evaluated()) {
+      inputs::require_apart(lengths, options.order, storage, plan.segments + 1);
+    }
     write_bounds(plan, slots, padding, storage.cu_seqlens.data(), storage.cu_seqlens_padded.data());
     return layout_view<P, C, Index>{.cu = storage.cu_seqlens.data(),
                                     .cu_padded = storage.cu_seqlens_padded.data(),
@@ -182,15 +199,17 @@ constexpr layout_view<P, C, Index> build_layout(const Lengths& lengths, const P&
   };
   if (!options.order) return build(inputs::lengths_in_batch_order<Iterator>{first, batch});
 
-  const std::span<const offset_t> order = options.order.rows();
-  inputs::require_order(order, batch);
-  inputs::require_room("order", storage.order.size(), static_cast<offset_t>(order.size()));
-  inputs::require_room("slot_of", storage.slot_of.size(), batch);
-  auto view = build(inputs::lengths_in_slot_order<Iterator>{first, order});
-  inputs::write_order(order, storage.order, storage.slot_of.first(static_cast<std::size_t>(batch)));
-  view.order = storage.order.data();
-  view.slot_of = storage.slot_of.data();
-  return view;
+  return options.order.visit([&]<class Row>(std::span<const Row> order) {
+    inputs::require_order(order, batch);
+    inputs::require_room("order", storage.order.size(), static_cast<offset_t>(order.size()));
+    inputs::require_room("slot_of", storage.slot_of.size(), batch);
+    auto view = build(inputs::lengths_in_slot_order<Iterator, Row>{first, order});
+    inputs::write_order(order, storage.order,
+                        storage.slot_of.first(static_cast<std::size_t>(batch)));
+    view.order = storage.order.data();
+    view.slot_of = storage.slot_of.data();
+    return view;
+  });
 }
 
 /// A layout and its memory, on the host.

@@ -30,6 +30,8 @@ class layout_access {
   bool has_padding() const noexcept { return view().padded; }
   auto padding() const noexcept { return view().padding; }
   auto context_parallel() const noexcept { return view().cp; }
+  /// The batch row of each slot, or no order; it can be given to another layout as it is.
+  auto order() const noexcept { return view().slot_rows(); }
   /// segments + 1 prefix sums of the real lengths.
   auto cu_seqlens() const noexcept { return view().cu_seqlens(); }
   /// segments + 1 prefix sums of the padded lengths; the last is T.

@@ -24,9 +24,13 @@ template <class P, class C, class Index>
 packed_layout<no_padding, C, Index> layout_part(const packed_layout<P, C, Index>& layout,
                                                 offset_t first, offset_t count) {
   const auto view = layout.view();
-  if (first < 0 || count < 0 || first > view.sequences - count) {
-    reject("slots", "[" + std::to_string(first) + ", " + std::to_string(first + count) + ")",
-           "they must be within [0, " + std::to_string(view.sequences) + ")");
+  if (first < 0 || first > view.sequences) {
+    reject("first slot", first, "it must be from 0 to " + std::to_string(view.sequences));
+  }
+  if (count < 0 || count > view.sequences - first) {
+    reject("number of slots", count,
+           "it must be from 0 to " + std::to_string(view.sequences - first) +
+               ", those of the layout from slot " + std::to_string(first) + " on");
   }
   std::vector<offset_t> cu{0};
   std::vector<offset_t> cu_padded{0};

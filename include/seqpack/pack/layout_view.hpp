@@ -11,6 +11,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/pack/place.hpp"
+#include "seqpack/pack/slot_order.hpp"
 #include "seqpack/policy/padding.hpp"
 #include "seqpack/policy/sharding.hpp"
 
@@ -24,6 +25,8 @@ concept layout_index = std::same_as<I, std::int32_t> || std::same_as<I, std::int
 template <layout_index I>
 inline constexpr offset_t max_total =
     sizeof(I) == 4 ? offset_t{std::int64_t{1} << 31} - 1 : max_tokens;
+
+struct layout_status;
 
 /// A token of a packed layout, named by its sequence.
 struct token_ref {
@@ -72,18 +75,21 @@ struct layout_view {
   offset_t dropped = 0;        ///< real tokens at the end of every sequence that count as padding
   offset_t first_segment = 0;  ///< what entry 0 of cu, cu_padded and order is about; see window_of
   offset_t first_row = 0;      ///< the batch row that entry 0 of slot_of is about
+  /// Where calls on a device tell of values that they had to refuse, or null; see device_layout.
+  layout_status* status = nullptr;
 
   constexpr const layout_view& view() const noexcept { return *this; }
 
   /// The same rows, in which every sequence ends `count` tokens earlier (an empty one stays empty):
   /// for what the last tokens of a sequence do not have, such as next-token log-probabilities. The
-  /// spans of the bounds stay those of the whole sequences.
+  /// spans of the bounds stay those of the whole sequences. Counts of several calls add up.
   /// \throws invalid_input for a negative count.
   constexpr layout_view without_last(offset_t count) const {
     if (count < 0) reject("count", count, "it must be at least 0");
+    const offset_t fewer = min_of(count, max_tokens);  // than any sequence has
     layout_view shorter = *this;
-    shorter.dropped += count;
-    shorter.longest = max_of(longest - count, 0);
+    shorter.dropped = min_of(dropped + fewer, max_tokens);
+    shorter.longest = max_of(longest - fewer, 0);
     shorter.padded = padded || count > 0;
     return shorter;
   }
@@ -96,6 +102,11 @@ struct layout_view {
   constexpr offset_t max_seqlen() const noexcept { return longest_padded; }
   constexpr offset_t max_length() const noexcept { return longest; }
   constexpr bool has_padding() const noexcept { return padded; }
+  /// The batch row of each slot where the layout has an order, else no order: what slot_order takes.
+  constexpr basic_slot_order<Index> slot_rows() const noexcept {
+    if (order == nullptr && slot_of == nullptr) return {};
+    return std::span<const Index>(order, static_cast<std::size_t>(sequences));
+  }
   constexpr std::span<const Index> cu_seqlens() const noexcept {
     return {cu, static_cast<std::size_t>(segments + 1)};
   }

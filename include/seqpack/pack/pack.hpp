@@ -84,24 +84,25 @@ struct pack_move {
 };
 
 template <class Executor, class View, class Place, class From, class T, class Fill>
-void require_field(std::size_t index, const View& view, Place at,
+void require_field(checks::subject whose, const View& view, Place at,
                    const field_t<From, row_view<T>, Fill>& f) {
   static_assert(token_table<From>,
                 "the source of a packed field is a batch: a batch_view, "
                 "left_padded_view or ragged_view");
-  checks::require_equal(index, "target rows", f.to.rows, view.rows(at),
+  checks::require_equal(whose, "target rows", f.to.rows, view.rows(at),
                         "the tokens of the layout in this place");
-  checks::require_equal(index, "target payload", f.to.payload, f.from.payload(),
+  checks::require_equal(whose, "target payload", f.to.payload, f.from.payload(),
                         "the payload of its source");
-  checks::require_table<Executor>(index, "source", view, f.from, false);
-  checks::require_memory(index, "target", f.to.data, f.to.rows * f.to.payload);
+  checks::require_table<Executor>(whose, "source", view, f.from, false);
+  checks::require_memory(whose, "target", f.to.data, f.to.rows * f.to.payload);
+  fields::require_fill<T>(whose, f.fill, f.to.payload);
 }
 
 template <class Regions, class Field>
-void add_regions(Regions& memory, std::size_t index, const Field& f) {
-  memory.read(f.from.touched(), index, "source");
-  memory.read(f.from.bounds_touched(), index, "source bounds");
-  memory.write(f.to.touched(), index, "target");
+void add_regions(Regions& memory, checks::subject whose, const Field& f) {
+  memory.read(f.from.touched(), whose, "source");
+  memory.read(f.from.bounds_touched(), whose, "source bounds");
+  memory.write(f.to.touched(), whose, "target");
 }
 
 /// All fields of a pack.
@@ -141,12 +142,12 @@ void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fil
   const auto view = layout.view();
   view.require_place(at);
   checks::require_layout(view);
-  std::size_t index = 0;
-  (packing::require_field<E>(index++, view, at, all), ...);
+  offset_t index = 0;
+  (packing::require_field<E>(checks::of_field(index++), view, at, all), ...);
   checks::regions<2 * sizeof...(From), sizeof...(From)> memory;
   memory.read_layout(view);
   index = 0;
-  (packing::add_regions(memory, index++, all), ...);
+  (packing::add_regions(memory, checks::of_field(index++), all), ...);
   memory.require_apart();
   fields::run_in_parts(
       [&](const auto&... part) { execute(where, packing::make_operation(view, at, part...)); },

@@ -11,8 +11,10 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/core/exact.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/pack/bounds.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_view.hpp"
@@ -21,8 +23,11 @@
 namespace seqpack {
 
 /// An array with one element per token of a place, and the function that gives it:
-/// `function(view, token)`, SEQPACK_HD. It may have a `template <class Executor> require(index,
-/// view)`, which throws for a layout that it cannot serve; `index` is the array's in its call.
+/// `function(view, token)`, SEQPACK_HD. It may have
+/// - `template <class Executor> require(subject, view)`, which throws for a layout that it cannot
+///   serve; the subject is what errors call the array
+/// - `add_reads(regions, subject)`, which says with `regions.read(bytes, subject, name)` what memory
+///   it reads: at most two pieces
 template <element T, class Function>
 struct token_array {
   row_view<T> out;
@@ -40,8 +45,8 @@ namespace token_functions {
 template <class T>
 struct position_id {
   template <class Executor, class View>
-  void require(std::size_t index, const View& view) const {
-    checks::require_range<T>(index, "largest position id", max_of(view.longest_padded - 1, 0));
+  void require(checks::subject whose, const View& view) const {
+    checks::require_range<T>(whose, "largest position id", max_of(view.longest_padded - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
@@ -52,8 +57,8 @@ struct position_id {
 template <class T>
 struct sequence_index {
   template <class Executor, class View>
-  void require(std::size_t index, const View& view) const {
-    checks::require_range<T>(index, "largest sequence index", max_of(view.segments - 1, 0));
+  void require(checks::subject whose, const View& view) const {
+    checks::require_range<T>(whose, "largest sequence index", max_of(view.segments - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
@@ -64,12 +69,22 @@ struct sequence_index {
 template <class T>
 struct padding_flag {
   template <class Executor, class View>
-  void require(std::size_t, const View&) const {}
+  void require(checks::subject, const View&) const {}
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
     return static_cast<T>(!token.real());
   }
 };
+
+/// "holds -128 to 127"
+template <class T>
+std::string label_range() {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return (std::floating_point<T> ? "holds all whole numbers from " : "holds ") + whole_range<T>();
+  } else {
+    return "does not hold it";
+  }
+}
 
 template <class T, token_table Tokens>
 struct label {
@@ -77,19 +92,29 @@ struct label {
   label_options options;
 
   template <class Executor, class View>
-  void require(std::size_t index, const View& view) const {
+  void require(checks::subject whose, const View& view) const {
     if (options.shift < 1) {
-      reject(checks::name_of(index, "label shift"), options.shift, "it must be at least 1");
+      reject(whose.name("label shift"), options.shift, "it must be at least 1");
     }
-    if constexpr (std::integral<T>) {
-      if (!holds<T>(options.ignore)) {
-        reject(checks::name_of(index, "ignored label"), options.ignore,
-               "the label type holds " + std::to_string(std::numeric_limits<T>::min()) + " to " +
-                   std::to_string(std::numeric_limits<T>::max()));
+    if (!holds_whole<T>(options.ignore)) {
+      reject(whose.name("ignored label"), options.ignore, "the label type " + label_range<T>());
+    }
+    checks::require_equal(whose, "tokens payload", tokens.payload(), 1, "one id per token");
+    checks::require_table<Executor>(whose, "tokens", view, tokens, false);
+    if constexpr (may_lose) {
+      if constexpr (host_executor<Executor>) {
+        require_ids(whose, view);
+      } else if (view.status == nullptr) {
+        reject(
+            whose.name("label type"), "narrower than the ids",
+            "on a device the layout must have a status word, which tells of ids that do not fit");
       }
     }
-    checks::require_equal(index, "tokens payload", tokens.payload(), 1, "one id per token");
-    checks::require_table<Executor>(index, "tokens", view, tokens, false);
+  }
+  template <class Regions>
+  void add_reads(Regions& memory, checks::subject whose) const {
+    memory.read(tokens.touched(), whose, "tokens");
+    memory.read(tokens.bounds_touched(), whose, "tokens bounds");
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
@@ -100,7 +125,49 @@ struct label {
     if constexpr (bounds_in_memory<Tokens>) {
       if (column < 0 || column >= tokens.columns(b)) return static_cast<T>(options.ignore);
     }
-    return static_cast<T>(*tokens.at(b, column));
+    const id value = *tokens.at(b, column);
+    if constexpr (may_lose) {
+      if (!holds_exactly<T>(value)) {
+        refuse(view.status,
+               {layout_error::label_not_held, b, whole(value),
+                value < id{} ? smallest_whole<T> : largest_whole<T>, token.index + options.shift});
+        return static_cast<T>(options.ignore);
+      }
+    }
+    return static_cast<T>(value);
+  }
+
+ private:
+  using id = typename Tokens::value_type;
+  /// Whether the label type lacks a value that an id may have.
+  static constexpr bool may_lose = [] {
+    if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<id>) {
+      return !holds_all<T, id>;
+    } else {
+      return false;
+    }
+  }();
+
+  /// For messages: what an offset cannot hold becomes the nearest that it can.
+  SEQPACK_HD static constexpr offset_t whole(id value) {
+    if (holds_exactly<offset_t>(value)) return static_cast<offset_t>(value);
+    return value < id{} ? smallest_whole<offset_t> : largest_whole<offset_t>;
+  }
+
+  /// Every id that becomes a label, in whatever shard: all ranks come to the same verdict.
+  template <class View>
+  void require_ids(checks::subject whose, const View& view) const {
+    for (offset_t slot = 0; slot < view.sequences; ++slot) {
+      const offset_t b = view.batch_row(slot);
+      const offset_t lead = tokens.lead(b);
+      const offset_t length = view.length(slot);
+      for (offset_t s = options.shift; s < length; ++s) {
+        const id value = *tokens.at(b, lead + s);
+        if (holds_exactly<T>(value)) continue;
+        reject(whose.name("tokens") + "[" + std::to_string(b) + "][" + std::to_string(s) + "]",
+               std::to_string(value), "the label type " + label_range<T>());
+      }
+    }
   }
 };
 
@@ -109,16 +176,21 @@ struct batch_position {
   offset_t width;
 
   template <class Executor, class View>
-  void require(std::size_t index, const View& view) const {
+  void require(checks::subject whose, const View& view) const {
+    if (!product_within(view.batch, width, max_tokens)) {
+      reject(whose.name("batch size * width"),
+             std::to_string(view.batch) + " * " + std::to_string(width),
+             "it must be at most " + std::to_string(max_tokens));
+    }
     if (width < view.longest) {
-      reject(checks::name_of(index, "width"), width,
+      reject(whose.name("width"), width,
              "it must be at least " + std::to_string(view.longest) +
                  ", the longest real length of the layout");
     }
     if constexpr (std::unsigned_integral<T>) {
-      reject(checks::name_of(index, "element type"), "unsigned", "it must hold -1, for padding");
+      reject(whose.name("element type"), "unsigned", "it must hold -1, for padding");
     }
-    checks::require_range<T>(index, "largest batch position", max_of(view.batch * width - 1, 0));
+    checks::require_range<T>(whose, "largest batch position", max_of(view.batch * width - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
@@ -130,8 +202,8 @@ struct batch_position {
 template <class T>
 struct row_position {
   template <class Executor, class View>
-  void require(std::size_t index, const View& view) const {
-    checks::require_range<T>(index, "largest row", max_of(view.total - 1, 0));
+  void require(checks::subject whose, const View& view) const {
+    checks::require_range<T>(whose, "largest row", max_of(view.total - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
@@ -221,23 +293,22 @@ struct token_operation {
 };
 
 template <class E, class View, class Place, class T, class Function>
-void require_array(std::size_t index, const View& view, Place at,
+void require_array(checks::subject whose, const View& view, Place at,
                    const token_array<T, Function>& array) {
-  checks::require_equal(index, "rows", array.out.rows, view.rows(at),
+  checks::require_equal(whose, "rows", array.out.rows, view.rows(at),
                         "the tokens of the layout in this place");
-  checks::require_equal(index, "payload", array.out.payload, 1, "one element per token");
-  checks::require_memory(index, "array", array.out.data, array.out.rows);
-  if constexpr (requires { array.function.template require<E>(index, view); }) {
-    array.function.template require<E>(index, view);
+  checks::require_equal(whose, "payload", array.out.payload, 1, "one element per token");
+  checks::require_memory(whose, "elements", array.out.data, array.out.rows);
+  if constexpr (requires { array.function.template require<E>(whose, view); }) {
+    array.function.template require<E>(whose, view);
   }
 }
 
 template <class Regions, class T, class Function>
-void add_regions(Regions& memory, std::size_t index, const token_array<T, Function>& array) {
-  memory.write(array.out.touched(), index, "array");
-  if constexpr (requires { array.function.tokens; }) {
-    memory.read(array.function.tokens.touched(), index, "tokens");
-    memory.read(array.function.tokens.bounds_touched(), index, "tokens bounds");
+void add_regions(Regions& memory, checks::subject whose, const token_array<T, Function>& array) {
+  memory.write(array.out.touched(), whose, "elements");
+  if constexpr (requires { array.function.add_reads(memory, whose); }) {
+    array.function.add_reads(memory, whose);
   }
 }
 
@@ -270,6 +341,11 @@ auto padding_mask(Out&& out) {
 /// The shift-th next token of the same sequence, from a batch of token ids, and options.ignore at
 /// the last `shift` real tokens of each sequence and in padding: never a neighbour's token, never
 /// one that wraps round, and the same for every context-parallel size.
+///
+/// The label type must hold the ids that become labels exactly. Where it lacks some value that the
+/// ids could have, a call on the host looks at all of them first, O(tokens), and throws; on a device
+/// one that does not fit sets the status of the layout, which `check()` of the layout throws, and
+/// its label is options.ignore.
 template <class Tokens, class Out>
 auto labels(const Tokens& tokens, Out&& out, label_options options = {}) {
   using T = token_functions::element_of<Out>;
@@ -280,8 +356,10 @@ auto labels(const Tokens& tokens, Out&& out, label_options options = {}) {
 }
 
 /// Gather indices into a batch of the given width: b * width + s, and -1 in padding.
+/// \throws invalid_input for a width outside of [0, max_tokens].
 template <class Out>
 auto batch_index(Out&& out, offset_t width) {
+  layout_inputs::require_width(width);
   using T = token_functions::element_of<Out>;
   return token_array<T, token_functions::batch_position<T>>{row_view(out), {width}};
 }
@@ -313,13 +391,13 @@ void per_token(const E& where, const L& layout, Place at,
   const auto view = layout.view();
   view.require_place(at);
   checks::require_layout(view);
-  std::size_t index = 0;
-  (token_functions::require_array<E>(index++, view, at, arrays), ...);
+  offset_t index = 0;
+  (token_functions::require_array<E>(checks::of_array(index++), view, at, arrays), ...);
 
   checks::regions<2 * sizeof...(T), sizeof...(T)> memory;
   memory.read_layout(view);
   index = 0;
-  (token_functions::add_regions(memory, index++, arrays), ...);
+  (token_functions::add_regions(memory, checks::of_array(index++), arrays), ...);
   memory.require_apart();
 
   using view_type = std::remove_const_t<decltype(view)>;

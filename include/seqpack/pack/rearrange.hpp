@@ -93,22 +93,22 @@ struct row_move {
 };
 
 template <class View, class FromPlace, class ToPlace, class S, class T, class Fill>
-void require_field(std::size_t index, const View& view, FromPlace from_place, ToPlace to_place,
+void require_field(checks::subject whose, const View& view, FromPlace from_place, ToPlace to_place,
                    const field_t<row_view<S>, row_view<T>, Fill>& f) {
-  checks::require_equal(index, "source rows", f.from.rows, view.rows(from_place),
+  checks::require_equal(whose, "source rows", f.from.rows, view.rows(from_place),
                         "the tokens of the layout in this place");
-  checks::require_equal(index, "target rows", f.to.rows, view.rows(to_place),
+  checks::require_equal(whose, "target rows", f.to.rows, view.rows(to_place),
                         "the tokens of the layout in this place");
-  checks::require_equal(index, "target payload", f.to.payload, f.from.payload,
+  checks::require_equal(whose, "target payload", f.to.payload, f.from.payload,
                         "the payload of its source");
-  checks::require_memory(index, "source", f.from.data, f.from.rows * f.from.payload);
-  checks::require_memory(index, "target", f.to.data, f.to.rows * f.to.payload);
+  checks::require_memory(whose, "source", f.from.data, f.from.rows * f.from.payload);
+  checks::require_memory(whose, "target", f.to.data, f.to.rows * f.to.payload);
 }
 
 template <class Regions, class Field>
-void add_regions(Regions& memory, std::size_t index, const Field& f) {
-  memory.read(f.from.touched(), index, "source");
-  memory.write(f.to.touched(), index, "target");
+void add_regions(Regions& memory, checks::subject whose, const Field& f) {
+  memory.read(f.from.touched(), whose, "source");
+  memory.write(f.to.touched(), whose, "target");
 }
 
 /// All fields of a rearrangement.
@@ -148,12 +148,12 @@ void rearrange(const E& where, const L& layout, From from, To to,
   const auto view = layout.view();
   view.require_place(to);
   checks::require_layout(view);
-  std::size_t index = 0;
-  (rearranging::require_field(index++, view, from, to, all), ...);
+  offset_t index = 0;
+  (rearranging::require_field(checks::of_field(index++), view, from, to, all), ...);
   checks::regions<sizeof...(T), sizeof...(T)> memory;
   memory.read_layout(view);
   index = 0;
-  (rearranging::add_regions(memory, index++, all), ...);
+  (rearranging::add_regions(memory, checks::of_field(index++), all), ...);
   memory.require_apart();
   fields::run_in_parts(
       [&](const auto&... part) {

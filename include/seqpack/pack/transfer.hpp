@@ -31,13 +31,14 @@ SEQPACK_HD constexpr T fill_value(const F& fill, offset_t column) {
 }
 
 /// Copies whole tokens on the host, in one block where both sides are dense.
+/// \pre payload >= 1
 template <element T>
 void copy_tokens(T* to, offset_t to_stride, const T* from, offset_t from_stride, offset_t payload,
                  offset_t count) {
   if (to_stride == payload && from_stride == payload) {
     if (count == 1 && payload == 1) {
       *to = *from;
-    } else if (count * payload > 0) {
+    } else if (count > 0) {
       std::memcpy(to, from, static_cast<std::size_t>(count * payload) * sizeof(T));
     }
     return;

@@ -135,26 +135,27 @@ struct unpack_move {
 };
 
 template <class Executor, class View, class Place, class T, class To, class Fill>
-void require_field(std::size_t index, const View& view, Place at,
+void require_field(checks::subject whose, const View& view, Place at,
                    const field_t<row_view<T>, To, Fill>& f) {
   static_assert(token_table<To>,
                 "the target of an unpacked field is a batch: a batch_view, "
                 "left_padded_view or ragged_view");
-  checks::require_equal(index, "source rows", f.from.rows, view.rows(at),
+  checks::require_equal(whose, "source rows", f.from.rows, view.rows(at),
                         "the tokens of the layout in this place");
-  checks::require_equal(index, "target payload", f.to.payload(), f.from.payload,
+  checks::require_equal(whose, "target payload", f.to.payload(), f.from.payload,
                         "the payload of its source");
   // A ragged target has no room for a fill: its rows are exactly the real tokens.
-  checks::require_table<Executor>(index, "target", view, f.to, is_ragged<To>);
-  checks::require_memory(index, "source", f.from.data, f.from.rows * f.from.payload);
-  checks::require_distinct_positions(index, f.to);
+  checks::require_table<Executor>(whose, "target", view, f.to, is_ragged<To>);
+  checks::require_memory(whose, "source", f.from.data, f.from.rows * f.from.payload);
+  checks::require_distinct_positions(whose, f.to);
+  fields::require_fill<typename To::value_type>(whose, f.fill, f.from.payload);
 }
 
 template <class Regions, class Field>
-void add_regions(Regions& memory, std::size_t index, const Field& f) {
-  memory.read(f.from.touched(), index, "source");
-  memory.read(f.to.bounds_touched(), index, "target bounds");
-  memory.write(f.to.touched(), index, "target");
+void add_regions(Regions& memory, checks::subject whose, const Field& f) {
+  memory.read(f.from.touched(), whose, "source");
+  memory.read(f.to.bounds_touched(), whose, "target bounds");
+  memory.write(f.to.touched(), whose, "target");
 }
 
 /// All fields of an unpack.
@@ -170,12 +171,12 @@ void run(const E& where, const L& layout, Place at, const Fields&... all) {
   const auto view = layout.view();
   view.require_place(at);
   checks::require_layout(view);
-  std::size_t index = 0;
-  (require_field<E>(index++, view, at, all), ...);
+  offset_t index = 0;
+  (require_field<E>(checks::of_field(index++), view, at, all), ...);
   checks::regions<2 * sizeof...(Fields), sizeof...(Fields)> memory;
   memory.read_layout(view);
   index = 0;
-  (add_regions(memory, index++, all), ...);
+  (add_regions(memory, checks::of_field(index++), all), ...);
   memory.require_apart();
   fields::run_in_parts(
       [&](const auto&... part) { execute(where, make_operation<Write>(view, at, part...)); },

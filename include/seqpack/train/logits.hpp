@@ -46,8 +46,8 @@ struct matrix_view {
   /// \throws invalid_input for a negative size, or rows that overlap.
   constexpr matrix_view(T* pointer, offset_t row_count, offset_t column_count, offset_t row_stride)
       : data(pointer), rows(row_count), columns(column_count), stride(row_stride) {
-    view_checks::not_negative("rows", rows);
-    view_checks::not_negative("columns", columns);
+    view_checks::require_size("rows", rows);
+    view_checks::require_size("columns", columns);
     if (stride < columns) {
       reject("row stride", stride,
              "it must be at least " + std::to_string(columns) + ", the columns of a row");
@@ -73,7 +73,7 @@ struct matrix_view {
   }
 
   footprint touched() const noexcept {
-    if (rows == 0 || columns == 0) return {nullptr, nullptr};
+    if (rows == 0 || columns == 0) return {};
     constexpr auto size = static_cast<offset_t>(sizeof(T));
     footprint bytes = bytes_of(data, (rows - 1) * stride + columns);
     if (rows > 1) {

@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE alias
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,13 @@ std::string target(int k) {
   return "field " + std::to_string(k) + "'s target";
 }
 std::string array(int k) {
-  return "field " + std::to_string(k) + "'s array";
+  return "array " + std::to_string(k) + "'s elements";
 }
 std::string memory_of(int k, const char* what) {
   return "in the memory of field " + std::to_string(k) + "'s " + what;
+}
+std::string memory_of_array(int k, const char* what) {
+  return "in the memory of array " + std::to_string(k) + "'s " + what;
 }
 
 /// Two sequences of 2 and 1 tokens in a row of 4; everything lies somewhere in one buffer.
@@ -140,15 +144,15 @@ BOOST_FIXTURE_TEST_CASE(unpack_into_other_fields, fixture) {
 }
 
 BOOST_FIXTURE_TEST_CASE(per_token_into_the_token_ids, fixture) {
-  per_token_refused(array(0), memory_of(0, "tokens"), labels(batch(0), row(3)));
-  per_token_refused(array(0), memory_of(1, "tokens"), position_ids(row(18)),
+  per_token_refused(array(0), memory_of_array(0, "tokens"), labels(batch(0), row(3)));
+  per_token_refused(array(0), memory_of_array(1, "tokens"), position_ids(row(18)),
                     labels(batch(16), row(32)));
 }
 
 BOOST_FIXTURE_TEST_CASE(per_token_into_another_array, fixture) {
-  per_token_refused(array(1), memory_of(0, "array"), position_ids(row(0)), sequence_index(row(3)));
+  per_token_refused(array(1), memory_of_array(0, "elements"), position_ids(row(0)), sequence_index(row(3)));
   auto* const flags = reinterpret_cast<std::uint8_t*>(memory.data() + 4) - 1;
-  per_token_refused(array(1), memory_of(0, "array"), position_ids(row(0)),
+  per_token_refused(array(1), memory_of_array(0, "elements"), position_ids(row(0)),
                     padding_mask(row_view(flags, 4)));
 }
 
@@ -174,4 +178,76 @@ BOOST_FIXTURE_TEST_CASE(outputs_in_the_bounds_of_a_view, fixture) {
   const left_padded_view shifted(batch(0), memory.data() + 8);
   BOOST_CHECK_THROW(pack(host, layout, full_row, field(shifted, row(9))), invalid_input);
   BOOST_TEST((memory == before));
+}
+
+// A layout that is built reads its lengths and its order while it writes the storage.
+
+namespace {
+
+using indices = std::vector<std::int32_t>;
+
+struct storage_fixture {
+  indices memory = indices(64, 777);
+
+  std::span<std::int32_t> part(std::size_t first, std::size_t size) {
+    return std::span(memory).subspan(first, size);
+  }
+  template <class Lengths>
+  void refuse(const Lengths& lengths, const layout_storage<std::int32_t>& storage,
+              const layout_options& options, const std::string& text) {
+    const indices before = memory;
+    BOOST_CHECK_EXCEPTION(
+        build_layout<std::int32_t>(lengths, padding{each_multiple_of<4>{}}, no_context_parallel{},
+                                   storage, options),
+        invalid_input, [&](const invalid_input& e) {
+          BOOST_TEST(e.what() == text);
+          return true;
+        });
+    BOOST_TEST(memory == before, boost::test_tools::per_element());
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(lengths_in_the_storage_of_their_layout, storage_fixture) {
+  const indices lengths{3, 5, 2};
+  std::copy(lengths.begin(), lengths.end(), memory.begin());
+  const auto in_first = [](const char* array) {
+    return std::string("the storage's ") + array +
+           " is in the memory of lengths: outputs must not alias";
+  };
+  refuse(part(0, 3), {part(0, 4), part(8, 4)}, {}, in_first("cu_seqlens"));
+  refuse(part(0, 3), {part(8, 4), part(2, 4)}, {}, in_first("cu_seqlens_padded"));
+  const std::vector<offset_t> order{2, 0};
+  refuse(part(0, 3), {part(8, 4), part(16, 4), part(1, 2), part(24, 3)}, {.order = order},
+         in_first("order"));
+  refuse(part(0, 3), {part(8, 4), part(16, 4), part(24, 2), part(2, 3)}, {.order = order},
+         in_first("slot_of"));
+  // Room that is not written may be anywhere.
+  const auto view = build_layout<std::int32_t>(part(0, 3), padding{each_multiple_of<4>{}},
+                                               no_context_parallel{}, {part(3, 61), part(8, 4)});
+  BOOST_TEST(view.cu_seqlens()[3] == 10);
+  BOOST_TEST(indices(view.cu_padded, view.cu_padded + 4) == (indices{0, 4, 12, 16}),
+             boost::test_tools::per_element());
+}
+
+BOOST_FIXTURE_TEST_CASE(one_array_for_both_bounds, storage_fixture) {
+  const indices lengths{3, 5};
+  const char* const text =
+      "the storage's cu_seqlens_padded is in the memory of the storage's cu_seqlens: "
+      "outputs must not alias";
+  refuse(lengths, {part(0, 3), part(0, 3)}, {}, text);
+  refuse(lengths, {part(0, 3), part(2, 3)}, {}, text);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_order_in_the_storage, storage_fixture) {
+  const indices lengths{3, 5};
+  memory[0] = 1;
+  memory[1] = 0;
+  refuse(lengths, {part(1, 3), part(8, 3), part(16, 2), part(24, 2)}, {.order = part(0, 2)},
+         "the storage's cu_seqlens is in the memory of order: outputs must not alias");
+  refuse(lengths, {part(8, 3), part(16, 3), part(0, 2), part(24, 2)}, {.order = part(0, 2)},
+         "the storage's order is in the memory of order: outputs must not alias");
+  refuse(lengths, {part(8, 3), part(16, 3), part(24, 2), part(25, 2)}, {.order = part(0, 2)},
+         "the storage's slot_of is in the memory of the storage's order: outputs must not alias");
 }

@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(case_16_per_token_tables_have_the_padded_size) {
   BOOST_TEST(table == (ids{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3}), per_element());
   ids real_size(8, 777);
   BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, position_ids(real_size)), invalid_input,
-                        refused("field 0's rows", "8", "12"));
+                        refused("array 0's rows", "8", "12"));
   BOOST_TEST(real_size == ids(8, 777), per_element());
 }
 

@@ -95,14 +95,14 @@ BOOST_AUTO_TEST_CASE(label_types_that_cannot_hold_the_ignored_one) {
   const auto layout = make_layout(numbers{2});
   poisoned_buffer<std::uint8_t> bytes(2);
   BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, labels(ids, bytes.span())), invalid_input,
-                        refused("field 0's ignored label", "-100", "0 to 255"));
+                        refused("array 0's ignored label", "-100", "0 to 255"));
   poisoned_buffer<std::uint64_t> words(2);
   BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, labels(ids, words.span())), invalid_input,
-                        refused("field 0's ignored label", "-100", "18446744073709551615"));
+                        refused("array 0's ignored label", "-100", "18446744073709551615"));
   poisoned_buffer<std::int8_t> small(2);
   BOOST_CHECK_EXCEPTION(
       per_token(host, layout, full_row, labels(ids, small.span(), {.ignore = -129})), invalid_input,
-      refused("field 0's ignored label", "-129", "-128 to 127"));
+      refused("array 0's ignored label", "-129", "-128 to 127"));
   BOOST_TEST(bytes.untouched());
   BOOST_TEST(words.untouched());
   BOOST_TEST(small.untouched());
@@ -125,11 +125,11 @@ BOOST_AUTO_TEST_CASE(refused_options_and_tokens) {
     BOOST_TEST(out.untouched());
   };
   const batch_view ids(table.data(), 2, 3);
-  refuse(ids, {.shift = 0}, refused("field 0's label shift", "0", "at least 1"));
-  refuse(ids, {.shift = -1}, refused("field 0's label shift", "-1", "at least 1"));
-  refuse(batch_view(table.data(), 1, 3), {}, refused("field 0's tokens rows", "1", "2"));
-  refuse(batch_view(table.data(), 2, 2), {}, refused("field 0's tokens width", "2", "3"));
-  refuse(batch_view(table.data(), 2, 3, 2), {}, refused("field 0's tokens payload", "2", "1"));
+  refuse(ids, {.shift = 0}, refused("array 0's label shift", "0", "at least 1"));
+  refuse(ids, {.shift = -1}, refused("array 0's label shift", "-1", "at least 1"));
+  refuse(batch_view(table.data(), 1, 3), {}, refused("array 0's tokens rows", "1", "2"));
+  refuse(batch_view(table.data(), 2, 2), {}, refused("array 0's tokens width", "2", "3"));
+  refuse(batch_view(table.data(), 2, 3, 2), {}, refused("array 0's tokens payload", "2", "1"));
 }
 
 BOOST_AUTO_TEST_CASE(labels_of_left_padded_and_ragged_ids) {

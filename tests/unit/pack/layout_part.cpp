@@ -45,7 +45,9 @@ BOOST_AUTO_TEST_CASE(tokens_stay_where_they_are) {
 BOOST_AUTO_TEST_CASE(slots_that_do_not_exist) {
   const auto layout = make_layout(std::vector{3, 4});
   BOOST_CHECK_EXCEPTION(layout_part(layout, 1, 2), invalid_input,
-                        refused("slots", "[1, 3)", "within [0, 2)"));
+                        refused("number of slots", "2", "from 0 to 1"));
   BOOST_CHECK_EXCEPTION(layout_part(layout, -1, 1), invalid_input,
-                        refused("slots", "[-1, 0)", "within [0, 2)"));
+                        refused("first slot", "-1", "from 0 to 2"));
+  BOOST_CHECK_EXCEPTION(layout_part(layout, 3, 0), invalid_input,
+                        refused("first slot", "3", "from 0 to 2"));
 }

@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(left_right_and_both) {
                                        0, 1, 1, 0,   // both
                                        1, 1, 1, 1,   // full
                                        0, 0, 0, 0,   // empty
-                                       0, 0, 0, 2};  // any non-zero entry marks a token
+                                       0, 0, 0, 1};  // one token, at the end
   poisoned_buffer<std::int64_t> lengths(6);
   poisoned_buffer<std::int32_t> starts(6);
   lengths_from_mask(host, batch_view(mask.data(), 6, 4), lengths.span(), starts.span());
@@ -75,6 +75,33 @@ BOOST_AUTO_TEST_CASE(gaps_are_refused) {
   // The strong guarantee: on the host the mask is visible before anything is written.
   BOOST_TEST(lengths.untouched());
   BOOST_TEST(starts.untouched());
+}
+
+BOOST_AUTO_TEST_CASE(entries_other_than_0_and_1_are_refused) {
+  const auto refuse = [](const auto& mask, offset_t width, const std::string& text) {
+    poisoned_buffer<std::int64_t> lengths(2);
+    poisoned_buffer<std::int64_t> starts(2);
+    BOOST_CHECK_EXCEPTION(lengths_from_mask(host, batch_view(mask.data(), 2, width), lengths.span(),
+                                            starts.span()),
+                          invalid_input, [&](const invalid_input& e) {
+                            BOOST_TEST(e.what() == text);
+                            return true;
+                          });
+    BOOST_TEST(lengths.untouched());
+    BOOST_TEST(starts.untouched());
+  };
+  const std::string hint =
+      ": a mask holds 0 and 1; ids that tell documents of a row apart are segment ids";
+  refuse(std::vector<std::int64_t>{1, 1, 1, 0, 0, 0, 1, 1, 2, 2, 2, 0}, 6, "mask[1][2] is 2" + hint);
+  refuse(std::vector<std::int8_t>{1, 0, -1, 1}, 2, "mask[1][0] is -1" + hint);
+  refuse(std::vector<std::uint64_t>{1, 0, ~std::uint64_t{0}, 1}, 2,
+         "mask[1][0] is 18446744073709551615" + hint);
+  refuse(std::vector<float>{1, 0, 1, 0.5F}, 2, "mask[1][1] is 0.500000" + hint);
+  refuse(std::vector<double>{1, 0, 1, std::numeric_limits<double>::quiet_NaN()}, 2,
+         "mask[1][1] is nan" + hint);
+  // Before a gap is looked for.
+  refuse(std::vector<int>{1, 0, 1, 0, 0, 3, 0, 1}, 4, "mask row 0 is with gaps: "
+         "its real tokens must be contiguous");
 }
 
 BOOST_AUTO_TEST_CASE(no_rows_and_no_columns) {

@@ -145,14 +145,14 @@ BOOST_AUTO_TEST_CASE(element_types_that_cannot_hold_the_values) {
   poisoned_buffer<std::int8_t> small(329);
   const row_view out(small.span());
   BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, position_ids(out)), invalid_input,
-                        refused("field 0's largest position id", "199", "127"));
+                        refused("array 0's largest position id", "199", "127"));
   BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, row_index(out)), invalid_input,
-                        refused("field 0's largest row", "328", "127"));
+                        refused("array 0's largest row", "328", "127"));
   BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, batch_index(out, 200)), invalid_input,
-                        refused("field 0's largest batch position", "399", "127"));
+                        refused("array 0's largest batch position", "399", "127"));
   const auto many = make_layout(numbers(329, 1));
   BOOST_CHECK_EXCEPTION(per_token(host, many, full_row, sequence_index(out)), invalid_input,
-                        refused("field 0's largest sequence index", "328", "127"));
+                        refused("array 0's largest sequence index", "328", "127"));
   BOOST_TEST(small.untouched());
   per_token(host, make_layout(numbers{128, 1}), full_row,
             position_ids(row_view(small.data(), 129)));
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(batch_index_needs_the_width) {
   const auto layout = make_layout(numbers{2, 5});
   poisoned_buffer<std::int32_t> out(7);
   BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, batch_index(out.span(), 4)),
-                        invalid_input, refused("field 0's width", "4", "5"));
+                        invalid_input, refused("array 0's width", "4", "5"));
   BOOST_TEST(out.untouched());
 }
 
@@ -189,11 +189,11 @@ BOOST_AUTO_TEST_CASE(refused_sizes) {
     BOOST_TEST(second.untouched());
   };
   const row_view whole(second.data(), 8);
-  refuse(full_row, 7, whole, refused("field 0's rows", "7", "8"));
-  refuse(shard{0}, 4, whole, refused("field 1's rows", "8", "4"));
-  refuse(all_shards, 8, row_view(second.data(), 4), refused("field 1's rows", "4", "8"));
-  refuse(full_row, 8, row_view(second.data(), 8, 2), refused("field 1's payload", "2", "1"));
-  refuse(full_row, 8, row_view<std::int32_t>(nullptr, 8), refused("field 1's array", "null", "8"));
+  refuse(full_row, 7, whole, refused("array 0's rows", "7", "8"));
+  refuse(shard{0}, 4, whole, refused("array 1's rows", "8", "4"));
+  refuse(all_shards, 8, row_view(second.data(), 4), refused("array 1's rows", "4", "8"));
+  refuse(full_row, 8, row_view(second.data(), 8, 2), refused("array 1's payload", "2", "1"));
+  refuse(full_row, 8, row_view<std::int32_t>(nullptr, 8), refused("array 1's elements", "null", "8"));
   refuse(shard{2}, 4, row_view(second.data(), 4), refused("rank", "2", "0 to 1"));
   refuse(shard{-1}, 4, row_view(second.data(), 4), refused("rank", "-1", "0 to 1"));
 }

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(refused_sources) {
   refuse({0, 2}, refused("field 0's source rows", "1", "2"));
   refuse({0, 1, 2}, refused("field 0's source row 0 size", "1", "2"));
   refuse({0, 2, 2}, refused("field 0's source row 1 size", "0", "1"));
-  refuse({0, 3, 2}, refused("field 0's source row 1 size", "-1", "1"));
+  refuse({0, 3, 2}, refused("field 0's source row 1 end", "2", "at least 3"));
 }
 
 BOOST_AUTO_TEST_CASE(offsets_outside_of_the_values_are_refused) {
