@@ -186,6 +186,7 @@ BOOST_AUTO_TEST_CASE(case_82_a_length_above_the_width) {
 
 BOOST_AUTO_TEST_CASE(case_83_four_malformed_bounds_and_four_refusals) {
   BOOST_TEST(refused({1, 4}, {1, 4}, 4) == "cu_seqlens[0] is 1: the first entry must be 0");
+  BOOST_TEST(refused({-1, 3}, {-1, 3}, 3) == "cu_seqlens[0] is -1: the first entry must be 0");
   BOOST_TEST(refused({0, 3}, {0, 3}, 4) ==
              "cu_seqlens_padded[1] is 3: the last entry must be 4, the tokens of the packed row");
   BOOST_TEST(refused({0, 3, 2, 4}, {0, 3, 2, 4}, 4) ==
@@ -193,6 +194,7 @@ BOOST_AUTO_TEST_CASE(case_83_four_malformed_bounds_and_four_refusals) {
   BOOST_TEST(refused({0, 3}, {0, 3}, 3, {.max_seqlen = 2}) ==
              "max_seqlen is 2: it must be at least 3, the longest padded length of the bounds");
   BOOST_TEST(refused({0, 3}, {0, 3}, 3, {.max_seqlen = 3}) == "accepted");
+  BOOST_TEST(refused({0, 3}, {0, 3}, 3, {.max_seqlen = 4}) == "accepted");
 }
 
 BOOST_AUTO_TEST_CASE(case_84_the_number_of_entries) {
@@ -297,14 +299,16 @@ BOOST_AUTO_TEST_CASE(an_order_that_does_not_fit_is_refused) {
 
 BOOST_AUTO_TEST_CASE(a_batch_of_a_negative_size_is_refused_like_any_other_argument) {
   const std::array<offset_t, 1> order{0};
-  BOOST_CHECK_THROW(
-      from_cu_seqlens(bounds{0, 5}, 5, no_context_parallel{}, {.order = order, .batch = -2}),
-      invalid_input);
+  BOOST_TEST(refusal([&] {
+               from_cu_seqlens(bounds{0, 5}, 5, no_context_parallel{},
+                               {.order = order, .batch = -2});
+             }) == "order[0] is 0: it must be a batch row, from 0 to -3");
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_size_is_not_ignored) {
   // Without an order there are as many batch rows as sequences, and five are not one.
-  BOOST_TEST(refused({0, 5}, {0, 5}, 5, {.batch = 5}) != "accepted");
+  BOOST_TEST(refused({0, 5}, {0, 5}, 5, {.batch = 5}) ==
+             "batch is 5: without an order it must be 1, the number of sequences");
 }
 
 BOOST_AUTO_TEST_CASE(position_ids_with_ranks) {
