@@ -1,8 +1,9 @@
 /// \file
-/// What a refusal must say: the entry, its value and the limit.
+/// What a refusal must say.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
+#include <exception>
 #include <string>
 
 #include "seqpack/core/error.hpp"
@@ -21,6 +22,14 @@ inline auto refused(std::string entry, std::string value, std::string limit) {
     BOOST_TEST(what.find(entry) != std::string::npos, what);
     BOOST_TEST(what.find(value) != std::string::npos, what);
     BOOST_TEST(what.find(limit) != std::string::npos, what);
+    return true;
+  };
+}
+
+/// A predicate for BOOST_CHECK_EXCEPTION: exactly this text.
+inline auto says(std::string text) {
+  return [=](const std::exception& e) {
+    BOOST_TEST(e.what() == text);
     return true;
   };
 }

@@ -177,6 +177,10 @@ void require_rows(subject whose, const char* what, const View& view, const Table
     const auto row = [&] { return whose.name(what) + " row " + std::to_string(b); };
     if (first < 0) reject(row() + " begin", bound_text(table, b), "it must be at least 0");
     if (lead < 0) reject(row() + " start column", bound_text(table, b), "it must be at least 0");
+    if (!is_ragged<Table> && lead > columns) {
+      reject(row() + " start column", bound_text(table, b),
+             "it must be at most " + std::to_string(columns) + ", the columns of the row");
+    }
     if (is_ragged<Table> && columns < 0) {
       reject(row() + " end", bound_text(table, b + 1),
              "it must be at least " + bound_text(table, b) + ", where the row begins");

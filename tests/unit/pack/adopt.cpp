@@ -186,6 +186,7 @@ BOOST_AUTO_TEST_CASE(case_82_a_length_above_the_width) {
 
 BOOST_AUTO_TEST_CASE(case_83_four_malformed_bounds_and_four_refusals) {
   BOOST_TEST(refused({1, 4}, {1, 4}, 4) == "cu_seqlens[0] is 1: the first entry must be 0");
+  BOOST_TEST(refused({-1, 3}, {-1, 3}, 3) == "cu_seqlens[0] is -1: the first entry must be 0");
   BOOST_TEST(refused({0, 3}, {0, 3}, 4) ==
              "cu_seqlens_padded[1] is 3: the last entry must be 4, the tokens of the packed row");
   BOOST_TEST(refused({0, 3, 2, 4}, {0, 3, 2, 4}, 4) ==
@@ -193,6 +194,7 @@ BOOST_AUTO_TEST_CASE(case_83_four_malformed_bounds_and_four_refusals) {
   BOOST_TEST(refused({0, 3}, {0, 3}, 3, {.max_seqlen = 2}) ==
              "max_seqlen is 2: it must be at least 3, the longest padded length of the bounds");
   BOOST_TEST(refused({0, 3}, {0, 3}, 3, {.max_seqlen = 3}) == "accepted");
+  BOOST_TEST(refused({0, 3}, {0, 3}, 3, {.max_seqlen = 4}) == "accepted");
 }
 
 BOOST_AUTO_TEST_CASE(case_84_the_number_of_entries) {
@@ -297,14 +299,16 @@ BOOST_AUTO_TEST_CASE(an_order_that_does_not_fit_is_refused) {
 
 BOOST_AUTO_TEST_CASE(a_batch_of_a_negative_size_is_refused_like_any_other_argument) {
   const std::array<offset_t, 1> order{0};
-  BOOST_CHECK_THROW(
-      from_cu_seqlens(bounds{0, 5}, 5, no_context_parallel{}, {.order = order, .batch = -2}),
-      invalid_input);
+  BOOST_TEST(refusal([&] {
+               from_cu_seqlens(bounds{0, 5}, 5, no_context_parallel{},
+                               {.order = order, .batch = -2});
+             }) == "order[0] is 0: it must be a batch row, from 0 to -3");
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_size_is_not_ignored) {
   // Without an order there are as many batch rows as sequences, and five are not one.
-  BOOST_TEST(refused({0, 5}, {0, 5}, 5, {.batch = 5}) != "accepted");
+  BOOST_TEST(refused({0, 5}, {0, 5}, 5, {.batch = 5}) ==
+             "batch is 5: without an order it must be 1, the number of sequences");
 }
 
 BOOST_AUTO_TEST_CASE(position_ids_with_ranks) {
@@ -351,4 +355,80 @@ BOOST_AUTO_TEST_CASE(position_ids_are_checked_against_the_options) {
              "number of entries of cu_seqlens is 3: it must be 4, one more than there are "
              "sequences");
   BOOST_TEST(with({.sequences = 2, .max_seqlen = 3}) == "accepted");
+}
+
+BOOST_AUTO_TEST_CASE(a_layout_is_adopted_again_with_its_order) {
+  const auto check = [](auto index) {
+    using Index = decltype(index);
+    const std::vector<offset_t> order{3, 0, 2};
+    const auto made = make_layout<Index>(std::vector{3, 9, 0, 5}, padding{each_multiple_of<4>{}},
+                                         context_parallel<2>{}, {.order = order});
+    const auto again = from_cu_seqlens<Index>(made.cu_seqlens(), made.cu_seqlens_padded(),
+                                              made.total_tokens(), context_parallel<2>{},
+                                              {.order = made.order(), .batch = made.batch_size()});
+    BOOST_TEST(again.batch_size() == 4);
+    BOOST_TEST(again.sequences() == 3);
+    for (offset_t slot = 0; slot < 3; ++slot) {
+      BOOST_TEST(again.view().batch_row(slot) == order[static_cast<std::size_t>(slot)]);
+    }
+    BOOST_TEST(again.view().slot(1) == -1);
+    // From lengths, and into the other index type.
+    const auto other = make_layout<std::int64_t>(std::vector{3, 9, 0, 5}, no_padding{},
+                                                 no_context_parallel{}, {.order = made.order()});
+    BOOST_TEST(other.view().batch_row(0) == 3);
+    BOOST_TEST(other.total_tokens() == 8);
+  };
+  check(std::int32_t{});
+  check(std::int64_t{});
+
+  // No order is none, and an order of no slots stays one.
+  const auto plain = make_layout(std::vector{3, 9});
+  BOOST_TEST(!plain.order());
+  BOOST_TEST(
+      from_cu_seqlens(plain.cu_seqlens(), 12, no_context_parallel{}, {.order = plain.order()})
+          .sequences() == 2);
+  const auto empty = make_layout(std::vector{3, 9}, no_padding{}, no_context_parallel{},
+                                 {.order = std::vector<offset_t>{}});
+  BOOST_TEST(bool{empty.order()});
+  BOOST_TEST(from_cu_seqlens(empty.cu_seqlens(), 0, no_context_parallel{},
+                             {.order = empty.order(), .batch = 2})
+                 .view()
+                 .slot(1) == -1);
+}
+
+BOOST_AUTO_TEST_CASE(position_ids_with_a_tail) {
+  const auto check = [](const std::vector<int>& ids, const adopt_options& options,
+                        const std::vector<std::int32_t>& cu,
+                        const std::vector<std::int32_t>& cu_padded) {
+    const auto layout = from_position_ids(ids, no_context_parallel{}, options);
+    BOOST_TEST(layout.cu_seqlens() == cu, per_element());
+    BOOST_TEST(layout.cu_seqlens_padded() == cu_padded, per_element());
+    BOOST_TEST(layout.sequences() == static_cast<offset_t>(cu.size()) - 1 - options.ghost);
+  };
+  // A ghost's ids count from 0, as a sequence's do.
+  check({0, 1, 2, 0, 1, 0, 1, 2}, {.ghost = true, .tail = 3}, {0, 3, 5, 5}, {0, 3, 5, 8});
+  // An absorbed tail counts on; zeros are no sequences there, nor is anything else.
+  check({0, 1, 2, 0, 1, 2, 3, 4}, {.tail = 3}, {0, 3, 5}, {0, 3, 8});
+  check({0, 1, 2, 0, 1, 0, 0, 0}, {.tail = 3}, {0, 3, 5}, {0, 3, 8});
+  check({0, 1, 2, 0, 1, 7, -1, 7}, {.tail = 3}, {0, 3, 5}, {0, 3, 8});
+  check({0, 1, 2, 0, 1}, {.tail = 0}, {0, 3, 5}, {0, 3, 5});
+  check({0, 1, 2, 0, 1}, {.ghost = true, .tail = 0}, {0, 3, 5, 5}, {0, 3, 5, 5});
+  check({5, 5}, {.ghost = true, .tail = 2}, {0, 0}, {0, 2});
+  check({}, {.tail = 0}, {0}, {0});
+
+  const auto refuse = [](const std::vector<int>& ids, const adopt_options& options,
+                         const std::string& text) {
+    BOOST_CHECK_EXCEPTION(from_position_ids(ids, no_context_parallel{}, options), invalid_input,
+                          says(text));
+  };
+  refuse({0, 1, 2, 0, 1, 0, 1, 2}, {.ghost = true},
+         "tail is not given: position ids do not tell a ghost from a sequence: say how many tokens "
+         "it has");
+  refuse({0, 1}, {.tail = 3}, "tail is 3: it must be at most 2, the tokens of the row");
+  refuse({0, 1}, {.tail = -2}, "tail is -2: it must be from 0 to 2147483647");
+  refuse({0, 1}, {.tail = 2},
+         "number of sequences is 0: it must be at least 1, so that one can absorb the tail of 2 "
+         "tokens (or use ghost_tail)");
+  refuse({0, 1, 7, 0}, {.tail = 1},
+         "position_ids[2] is 7: it must be 0 or 2, one more than the last");
 }

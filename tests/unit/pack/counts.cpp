@@ -76,20 +76,37 @@ BOOST_AUTO_TEST_CASE(refused_arguments) {
       make_layout(numbers{4, 2}, padding{each_multiple_of<4>{}}, context_parallel<2>{});
   poisoned_buffer<std::int32_t> out(3);
   BOOST_CHECK_EXCEPTION(real_tokens_per_sequence(host, layout, shard{2}, out.span().first(2)),
-                        invalid_input, refused("rank", "2", "0 to 1"));
+                        invalid_input,
+                        says("rank is 2: it must be from 0 to 1, the last context-parallel rank"));
   BOOST_CHECK_EXCEPTION(real_tokens_per_sequence(host, layout, shard{0}, out.span()), invalid_input,
-                        refused("counts", "3", "2"));
+                        says("counts is 3: it must be 2, the sequences of the layout"));
   BOOST_CHECK_EXCEPTION(
       real_tokens_per_sequence(host, layout, shard{0}, row_view<std::int32_t>(nullptr, 2)),
-      invalid_input, refused("counts", "null", "2"));
+      invalid_input, says("counts is null: it must point to 2 elements"));
   BOOST_CHECK_EXCEPTION(real_tokens(layout, shard{-1}), invalid_input,
-                        refused("rank", "-1", "0 to 1"));
+                        says("rank is -1: it must be from 0 to 1, the last context-parallel rank"));
   BOOST_TEST(out.untouched());
 }
 
 BOOST_AUTO_TEST_CASE(types_that_cannot_hold_the_counts_are_refused) {
   const auto layout = make_layout(numbers{300});
   poisoned_buffer<std::int8_t> out(1);
-  BOOST_CHECK_THROW(real_tokens_per_sequence(host, layout, shard{0}, out.span()), invalid_input);
+  BOOST_CHECK_EXCEPTION(
+      real_tokens_per_sequence(host, layout, shard{0}, out.span()), invalid_input,
+      says("largest count is 300: the element type of the array holds at most 127"));
   BOOST_TEST(out.untouched());
+}
+
+BOOST_AUTO_TEST_CASE(a_type_that_holds_the_counts_of_a_shard_need_not_hold_the_lengths) {
+  const auto layout =
+      make_layout(numbers{200}, padding{each_multiple_of<8>{}}, context_parallel<4>{});
+  poisoned_buffer<std::int8_t> out(1);
+  real_tokens_per_sequence(host, layout, shard{0}, out.span());
+  BOOST_TEST(int{out[0]} == 50);
+  // And the other way round: no sequence is as long as the shard.
+  const auto many = make_layout(numbers{100, 100});
+  poisoned_buffer<std::int8_t> both(2);
+  real_tokens_per_sequence(host, many, shard{0}, both.span());
+  BOOST_TEST(int{both[0]} == 100);
+  BOOST_TEST(int{both[1]} == 100);
 }

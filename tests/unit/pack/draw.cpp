@@ -14,10 +14,12 @@
 
 #include "seqpack/pack/adopt.hpp"
 #include "seqpack/pack/layout.hpp"
+#include "support/refused.hpp"
 
 namespace {
 
 using namespace seqpack;
+using seqpack::testing::says;
 
 const std::vector<int> lengths{5, 3, 8};
 constexpr padding<each_multiple_of<4>> each4;
@@ -291,10 +293,14 @@ BOOST_AUTO_TEST_CASE(many_sequences_and_ranks_are_elided) {
 
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused) {
   const auto layout = make_layout(lengths);
-  BOOST_CHECK_THROW(draw_text(layout, {.columns = 39}), invalid_input);
-  BOOST_CHECK_THROW(draw_text(layout, {.longest = 0}), invalid_input);
-  BOOST_CHECK_THROW(draw_text(layout, {.entries = -1}), invalid_input);
-  BOOST_CHECK_THROW(draw_svg(layout, {.width = 639}), invalid_input);
+  BOOST_CHECK_EXCEPTION(draw_text(layout, {.columns = 39}), invalid_input,
+                        says("columns is 39: it must be from 40 to 1000000"));
+  BOOST_CHECK_EXCEPTION(draw_text(layout, {.longest = 0}), invalid_input,
+                        says("longest is 0: it must be from 1 to 1000000"));
+  BOOST_CHECK_EXCEPTION(draw_text(layout, {.entries = -1}), invalid_input,
+                        says("entries is -1: it must be from 0 to 1000000"));
+  BOOST_CHECK_EXCEPTION(draw_svg(layout, {.width = 639}), invalid_input,
+                        says("width is 639: it must be from 640 to 1000000"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

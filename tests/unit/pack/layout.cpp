@@ -15,8 +15,10 @@
 
 #include "support/golden.hpp"
 #include "support/oracle.hpp"
+#include "support/refused.hpp"
 
 using namespace seqpack;
+using seqpack::testing::says;
 using lengths = std::vector<offset_t>;
 using bounds = std::vector<offset_t>;
 
@@ -84,7 +86,9 @@ static_assert(!integer_range<int>);
 // Reference values.
 
 BOOST_AUTO_TEST_CASE(the_reference_has_the_same_bounds) {
-  for (const golden::pack_case& c : golden::pack_cases()) {
+  const auto cases = golden::pack_cases();
+  BOOST_TEST(cases.size() == 80u);
+  for (const golden::pack_case& c : cases) {
     BOOST_TEST_CONTEXT(c.name) {
       const each_multiple_of<> each{c.pad_each};
       const total_multiple_of<> multiple{c.pad_total_multiple};
@@ -327,6 +331,10 @@ BOOST_AUTO_TEST_CASE(case_82_a_length_above_the_width_is_never_truncated) {
   BOOST_TEST(with_width({3, 0, 9}, 3) ==
              "lengths[2] is 9: a length must be at most 3, the width of a batch row");
   BOOST_TEST(with_width({3, 3}, 3) == "accepted");
+  const std::string range = ": it must be from 0 to 281474976710656";
+  BOOST_TEST(with_width({3}, -1) == "width is -1" + range);
+  BOOST_TEST(with_width({3}, max_tokens) == "accepted");
+  BOOST_TEST(with_width({3}, max_tokens + 1) == "width is 281474976710657" + range);
 }
 
 // The rules, one by one.
@@ -585,17 +593,40 @@ BOOST_AUTO_TEST_CASE(build_layout_refuses_memory_that_is_too_small) {
 
 BOOST_AUTO_TEST_CASE(nothing_is_written_before_all_checks_have_passed) {
   memory m(3);
-  const auto fails = [&](const lengths& lens, const auto& padding, const auto& cp) {
-    BOOST_CHECK_THROW(build_layout(lens, padding, cp, m.storage()), invalid_input);
+  const auto fails = [&](const lengths& lens, const auto& padding, const auto& cp,
+                         const std::string& text) {
+    BOOST_CHECK_EXCEPTION(build_layout(lens, padding, cp, m.storage()), invalid_input, says(text));
     BOOST_TEST(m.untouched());
   };
   const no_context_parallel one;
-  fails({1, -1}, no_padding{}, one);
-  fails({1, 2}, padding{fixed_total<2>{}}, one);
-  fails({4, 3}, no_padding{}, context_parallel<2>{});
-  fails({int32_limit, 1}, no_padding{}, one);
-  fails({4, 4}, padding{total_multiple_of<3>{}}, context_parallel<2>{});
-  fails({8, 8}, padding{each_multiple_of<>{6}}, context_parallel<2>{});
+  fails({1, -1}, no_padding{}, one, "lengths[1] is -1: a length must be at least 0");
+  fails({1, 2}, padding{fixed_total<2>{}}, one,
+        "content is 3: the padded lengths must sum to at most 2, the fixed total");
+  fails(
+      {4, 3}, no_padding{}, context_parallel<2>{},
+      "padded length of lengths[1] is 3: it must be a multiple of 4, what the sharding divides by");
+  fails({int32_limit, 1}, no_padding{}, one,
+        "sum of the padded lengths is 2147483648: it must be at most 2147483647, the range of the "
+        "type of cu_seqlens");
+  fails(
+      {4, 4}, padding{total_multiple_of<3>{}}, context_parallel<2>{},
+      "padded length of lengths[1] is 5: it must be a multiple of 4, what the sharding divides by");
+  fails({8, 8}, padding{each_multiple_of<>{6}}, context_parallel<2>{},
+        "each_multiple_of is 6: it must be a multiple of 4, what the sharding divides by");
+}
+
+BOOST_AUTO_TEST_CASE(more_sequences_than_bounds_can_count_are_refused) {
+  memory m(1);
+  const auto none = [](offset_t) { return 0; };
+  const auto build = [&](offset_t count) {
+    return refusal([&] {
+      build_layout(std::views::iota(offset_t{0}, count) | std::views::transform(none), no_padding{},
+                   no_context_parallel{}, m.storage());
+    });
+  };
+  BOOST_TEST(build(2147483646) ==
+             "number of sequences is 2147483646: it must be at most 2147483645");
+  BOOST_TEST(m.untouched());
 }
 
 static_assert([] {

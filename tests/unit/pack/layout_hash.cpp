@@ -234,6 +234,14 @@ BOOST_AUTO_TEST_CASE(fingerprints_name_the_numbers) {
   BOOST_TEST((fingerprint_of_sizes(elsewhere{}) == layout_fingerprint{0, 0, 0, 8, 1}));
 }
 
+BOOST_AUTO_TEST_CASE(dropped_tokens_count) {
+  const auto layout = make_layout(lens, padding{each_multiple_of<4>{}}, context_parallel<2>{});
+  const auto hash = [&](offset_t count) { return layout_hash(layout.view().without_last(count)); };
+  BOOST_TEST(hash(0) == layout_hash(layout));
+  BOOST_TEST(hash(1) != layout_hash(layout));
+  BOOST_TEST(hash(2) != hash(1));
+}
+
 BOOST_AUTO_TEST_CASE(no_sequences) {
   BOOST_TEST(layout_hash(make_layout(lengths{})) ==
              layout_hash(layout_view<no_padding, no_context_parallel>{}));

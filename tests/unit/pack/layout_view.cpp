@@ -205,6 +205,13 @@ BOOST_AUTO_TEST_CASE(nothing_is_visited_in_an_empty_range) {
 }
 
 // Sequences without their last tokens: the same rows, of which more count as padding.
+BOOST_AUTO_TEST_CASE(dropped_tokens_are_padding) {
+  const auto layout = make_layout(std::array{5, 2});
+  BOOST_TEST(!layout.has_padding());
+  BOOST_TEST(!layout.view().without_last(0).has_padding());
+  BOOST_TEST(layout.view().without_last(1).has_padding());
+}
+
 BOOST_AUTO_TEST_CASE(without_the_last_tokens) {
   const auto whole = make_layout(std::vector<int>{5, 1, 0, 2}, padding{each_multiple_of<4>{}},
                                  context_parallel<2>{});

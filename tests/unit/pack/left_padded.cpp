@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(refused_starts) {
   };
   refuse({-1, 0}, " row 0 start column", "-1", "0");
   refuse({2, 2}, " row 1 size", "2", "3");
-  refuse({0, 5}, " row 1 size", "-1", "3");
+  refuse({0, 5}, " row 1 start column", "5", "at most 4");
 }
 
 BOOST_AUTO_TEST_CASE(starts_of_empty_rows_may_be_the_width) {

@@ -159,10 +159,47 @@ BOOST_AUTO_TEST_CASE(element_types_that_cannot_hold_the_values) {
   BOOST_TEST(int{small[127]} == 127);
 }
 
+BOOST_AUTO_TEST_CASE(position_ids_count_on_in_the_padding_of_the_longest_sequence) {
+  const auto layout = make_layout(numbers{100}, padding{each_multiple_of<256>{}});
+  poisoned_buffer<std::int8_t> small(256);
+  BOOST_CHECK_EXCEPTION(
+      per_token(host, layout, full_row, position_ids(small.span())), invalid_input,
+      says(
+          "array 0's largest position id is 255: the element type of the array holds at most 127"));
+  BOOST_TEST(small.untouched());
+}
+
+BOOST_AUTO_TEST_CASE(the_sequence_index_of_the_ghost_must_be_held_too) {
+  const auto layout = make_layout(numbers(128, 1), padding{total_multiple_of<256>{}, ghost_tail{}});
+  poisoned_buffer<std::int8_t> small(256);
+  BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, sequence_index(small.span())),
+                        invalid_input,
+                        says("array 0's largest sequence index is 128: the element type of the "
+                             "array holds at most 127"));
+  BOOST_TEST(small.untouched());
+  per_token(host, make_layout(numbers(128, 1)), full_row,
+            sequence_index(row_view(small.data(), 128)));
+  BOOST_TEST(int{small[127]} == 127);
+}
+
+BOOST_AUTO_TEST_CASE(floating_point_arrays_count_as_far_as_they_are_exact) {
+  const auto layout = make_layout(numbers{1});
+  poisoned_buffer<float> out(1);
+  BOOST_CHECK_EXCEPTION(
+      per_token(host, layout, full_row, batch_index(out.span(), 16777218)), invalid_input,
+      says("array 0's largest batch position is 16777217: the element type of the array counts to "
+           "at most 2^24"));
+  BOOST_TEST(out.untouched());
+  per_token(host, layout, full_row, batch_index(out.span(), 16777217));
+  BOOST_TEST(out[0] == 0.0F);
+}
+
 BOOST_AUTO_TEST_CASE(batch_index_needs_a_type_that_holds_minus_one) {
   const auto layout = make_layout(numbers{1}, padding{each_multiple_of<2>{}});
   poisoned_buffer<std::uint32_t> out(2);
-  BOOST_CHECK_THROW(per_token(host, layout, full_row, batch_index(out.span(), 4)), invalid_input);
+  BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, batch_index(out.span(), 4)),
+                        invalid_input,
+                        says("array 0's element type is unsigned: it must hold -1, for padding"));
   BOOST_TEST(out.untouched());
 }
 
@@ -193,7 +230,8 @@ BOOST_AUTO_TEST_CASE(refused_sizes) {
   refuse(shard{0}, 4, whole, refused("array 1's rows", "8", "4"));
   refuse(all_shards, 8, row_view(second.data(), 4), refused("array 1's rows", "4", "8"));
   refuse(full_row, 8, row_view(second.data(), 8, 2), refused("array 1's payload", "2", "1"));
-  refuse(full_row, 8, row_view<std::int32_t>(nullptr, 8), refused("array 1's elements", "null", "8"));
+  refuse(full_row, 8, row_view<std::int32_t>(nullptr, 8),
+         refused("array 1's elements", "null", "8"));
   refuse(shard{2}, 4, row_view(second.data(), 4), refused("rank", "2", "0 to 1"));
   refuse(shard{-1}, 4, row_view(second.data(), 4), refused("rank", "-1", "0 to 1"));
 }

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "seqpack/pack/pack.hpp"
@@ -171,19 +172,19 @@ BOOST_AUTO_TEST_CASE(offsets_outside_of_the_values_are_refused) {
   const auto layout = make_layout(numbers{2, 1});
   numbers memory(8, 5);
   const row_view values(memory.data() + 4, 2);
+  const numbers rows(3, 9);
   poisoned_buffer<long long> out(3);
-  for (const std::vector<std::int32_t>& offsets :
-       {std::vector<std::int32_t>{0, 2, 3}, {-1, 1, 2}}) {
-    BOOST_CHECK_THROW(
-        pack(host, layout, full_row, field(ragged_view(values, offsets.data(), 2), out.span())),
-        invalid_input);
+  const auto refuse = [&](const std::vector<std::int32_t>& offsets, const std::string& text) {
+    const ragged_view ragged(values, offsets.data(), 2);
+    BOOST_CHECK_EXCEPTION(pack(host, layout, full_row, field(ragged, out.span())), invalid_input,
+                          says("field 0's source " + text));
     BOOST_TEST(out.untouched());
-    const numbers rows(3, 9);
-    BOOST_CHECK_THROW(
-        unpack(host, layout, full_row, field(rows, ragged_view(values, offsets.data(), 2))),
-        invalid_input);
+    BOOST_CHECK_EXCEPTION(unpack(host, layout, full_row, field(rows, ragged)), invalid_input,
+                          says("field 0's target " + text));
     BOOST_TEST(memory == numbers(8, 5), per_element());
-  }
+  };
+  refuse({0, 2, 3}, "row 1 end is 3: it must be at most 2, the rows of the values");
+  refuse({-1, 1, 2}, "row 0 begin is -1: it must be at least 0");
 }
 
 BOOST_AUTO_TEST_CASE(refused_targets) {

@@ -182,6 +182,21 @@ BOOST_AUTO_TEST_CASE(overlapping_targets_are_refused) {
   refuse({2, 3}, 2);   // interleaved rows that reach into the next token
   refuse({-2, 1}, 1);  // backwards
   refuse({2, -1}, 1);
+  refuse({8, 1}, 2);  // rows far apart do not help tokens that overlap
+  refuse({1, 4}, 2);  // room for both rows in a token's stride, but they overlap
+}
+
+BOOST_AUTO_TEST_CASE(targets_may_follow_each_other_without_room) {
+  const auto layout = make_layout(numbers{3, 2});
+  const numbers rows{1, 2, 3, 4, 5};
+  // Every other element; the second row begins behind the last token of the first.
+  numbers out(10, 777);
+  unpack(host, layout, full_row, field(rows, batch_view(out.data(), 2, 3, 1, 5, 2)));
+  BOOST_TEST(out == (numbers{1, 777, 2, 777, 3, 4, 777, 5, 777, 0}), per_element());
+  // Rows that interleave fill a token's stride to its end.
+  out.assign(6, 777);
+  unpack(host, layout, full_row, field(rows, batch_view(out.data(), 2, 3, 1, 1, 2)));
+  BOOST_TEST(out == (numbers{1, 4, 2, 5, 3, 0}), per_element());
 }
 
 BOOST_AUTO_TEST_CASE(one_row_or_one_column_needs_no_stride) {

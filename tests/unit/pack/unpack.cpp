@@ -39,7 +39,9 @@ const double not_a_number = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(reference_rows_and_shards) {
-  for (const golden::pack_case& c : golden::pack_cases()) {
+  const auto cases = golden::pack_cases();
+  BOOST_TEST(cases.size() == 80u);
+  for (const golden::pack_case& c : cases) {
     BOOST_TEST_CONTEXT(c.name) {
       const numbers table = reference_table(c, 0);
       with_reference_layout(c, [&](const auto& layout) {

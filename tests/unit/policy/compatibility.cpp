@@ -4,7 +4,10 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
+#include "support/refused.hpp"
+
 using namespace seqpack;
+using seqpack::testing::says;
 
 // What does not fit statically does not compile: tests/compile_fail. Here is what does.
 
@@ -114,5 +117,7 @@ static_assert(sharding<coarse>);
 BOOST_AUTO_TEST_CASE(a_sharding_with_a_state_is_asked_at_run_time) {
   const context_parallel<2, coarse> cp{coarse{3}};
   require_policies_fit(padding{each_multiple_of<6>{}}, cp);
-  BOOST_CHECK_THROW(require_policies_fit(padding{each_multiple_of<4>{}}, cp), invalid_input);
+  BOOST_CHECK_EXCEPTION(
+      require_policies_fit(padding{each_multiple_of<4>{}}, cp), invalid_input,
+      says("each_multiple_of is 4: it must be a multiple of 6, what the sharding divides by"));
 }

@@ -142,6 +142,26 @@ BOOST_AUTO_TEST_CASE(settings_that_make_no_sense_are_refused) {
   BOOST_TEST(refusal({.pipeline_parallel = 2}) ==
              "longest_packed is 0: it must be from 1 to 281474976710656 with more than one stage");
   BOOST_TEST(refusal({.longest_packed = 0}) == "accepted");
+  BOOST_TEST(
+      refusal({.pipeline_parallel = 2, .longest_packed = max_tokens + 1}) ==
+      "longest_packed is 281474976710657: it must be from 1 to 281474976710656 with more than "
+      "one stage");
+}
+
+BOOST_AUTO_TEST_CASE(the_largest_settings_are_accepted) {
+  BOOST_TEST(refusal({.tensor_parallel = 1048576}) == "accepted");
+  BOOST_TEST(refusal({.context_parallel = 1048576, .sequence_multiple = 1048576}) ==
+             "sequence_multiple is 1048576: it must be a multiple of 2097152, what context and "
+             "sequence parallelism cut a sequence into");
+  BOOST_TEST(refusal({.pipeline_parallel = 1048576, .longest_packed = max_tokens}) == "accepted");
+}
+
+BOOST_AUTO_TEST_CASE(the_fixed_total_can_be_cut_also_where_no_total_multiple_is_asked_for) {
+  const padding_numbers numbers = derive_padding({.context_parallel = 2,
+                                                  .pipeline_parallel = 2,
+                                                  .sequence_multiple = 4,
+                                                  .longest_packed = 1001});
+  BOOST_TEST((numbers == padding_numbers{.each = 4, .total_multiple = 1, .fixed_total = 1004}));
 }
 
 BOOST_AUTO_TEST_CASE(numbers_become_a_policy) {
