@@ -4,6 +4,7 @@
 
 #include <array>
 #include <concepts>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -57,6 +58,16 @@ inline void require_memory(std::size_t index, const char* what, const void* data
     reject(name_of(index, what), "null",
            "it must point to " + std::to_string(elements) + " elements");
   }
+}
+
+/// \throws invalid_input for an address that no element of type T has.
+template <class T>
+void require_aligned(std::size_t index, const char* what, const T* data) {
+  const std::uint64_t beside = view_checks::address_bits(data) % alignof(T);
+  if (beside == 0) return;
+  reject(name_of(index, what), "misaligned by " + std::to_string(beside),
+         "its address must be a multiple of " + std::to_string(alignof(T)) +
+             ", the alignment of its elements");
 }
 
 /// Memory that a call reads or writes, and what errors call it.
