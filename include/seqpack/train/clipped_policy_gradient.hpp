@@ -8,6 +8,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/train/counts.hpp"
 #include "seqpack/train/loss.hpp"
 
 namespace seqpack {
