@@ -46,6 +46,7 @@
 #include "seqpack/policy/sharding.hpp"
 #include "seqpack/train/bound_loss.hpp"
 #include "seqpack/train/causal.hpp"
+#include "seqpack/train/checked_loss.hpp"
 #include "seqpack/train/clipped_policy_gradient.hpp"
 #include "seqpack/train/count_valid.hpp"
 #include "seqpack/train/counts.hpp"

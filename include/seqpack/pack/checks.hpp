@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -71,12 +70,11 @@ inline void require_equal(subject whose, const char* what, offset_t found, offse
   reject(name, "null", "it must point to " + std::to_string(elements) + " elements");
 }
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_address(const std::string& name,
-                                                                  std::uint64_t address,
+                                                                  std::uint64_t beside,
                                                                   std::size_t alignment) {
-  std::array<char, 17> digits{};
-  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), address, 16).ptr;
-  reject(name, "at address 0x" + std::string(digits.data(), end),
-         "it must be aligned to " + std::to_string(alignment) + " bytes, as its elements are");
+  reject(name, "misaligned by " + std::to_string(beside),
+         "its address must be a multiple of " + std::to_string(alignment) +
+             ", the alignment of its elements");
 }
 
 /// \throws invalid_input for memory of so many elements that is null, or not aligned as they are.
@@ -84,8 +82,8 @@ template <class T>
 void require_memory(subject whose, const char* what, const T* data, offset_t elements) {
   if (elements <= 0) return;
   if (data == nullptr) refuse_memory(whose.name(what), elements);
-  const std::uint64_t address = view_checks::address_bits(data);
-  if (address % alignof(T) != 0) refuse_address(whose.name(what), address, alignof(T));
+  const std::uint64_t beside = view_checks::address_bits(data) % alignof(T);
+  if (beside != 0) refuse_address(whose.name(what), beside, alignof(T));
 }
 
 /// Memory that a call reads or writes, and what errors call it.

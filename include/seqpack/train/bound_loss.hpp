@@ -48,12 +48,14 @@ struct forward_options {
   /// refuses its input leaves the others waiting until their deadline. The same on all ranks, as
   /// all options are.
   bool check_all_ranks = true;
+  /// Writes 0 to what is between the rows of a gradient; see log_prob_options.
+  bool zero_padded_columns = false;
 };
 
 namespace forwarding {
 
 /// \throws invalid_input where the loss needs a count that was not given.
-template <loss_function L>
+template <class L>
 global_counts counts_of(const forward_options& options) {
   const auto count = [](bool needed, const char* name, double value) {
     if (!std::isnan(value)) return value;
@@ -72,7 +74,7 @@ global_counts counts_of(const forward_options& options) {
 /// Calls are **collective** over both groups (see evaluate_loss), and may come as late as a
 /// pipeline wants, in the same order on all ranks. The stream of the executor must outlive it, its
 /// results and the inputs of the step.
-template <executor E, class Setup, batch B, class Layout, loss_function L, logit T>
+template <executor E, class Setup, batch B, class Layout, class L, logit T>
 class bound_loss {
  public:
   using result_type = loss_result<E, typename L::metrics>;
@@ -101,7 +103,8 @@ class bound_loss {
   /// \param gradient [T / CP, columns], of any type of logits, written, all of it. It may be the
   /// output's own rows: no other memory of that size is used then, and the loss cannot be called
   /// again.
-  /// \throws invalid_input for a gradient of another shape, on all ranks together where
+  /// \throws invalid_input for a gradient of another shape, or in the memory of a field of the
+  /// batch, of the layout's arrays, or of a part of the output; on all ranks together where
   /// forward_options::check_all_ranks was set.
   template <logit G>
     requires(!std::is_const_v<G>)
@@ -122,14 +125,15 @@ class bound_loss {
                                .cp_normalize = options_.cp_normalize,
                                .pass = options_.pass,
                                .replicated_columns = replicated_,
-                               .applied_temperature = applied_};
+                               .applied_temperature = applied_,
+                               .zero_padded_columns = options_.zero_padded_columns};
     const auto check = [&] {
       if (*overwritten_) {
         reject("logits", "overwritten by the gradient",
                "a loss whose gradient was written to its logits can be called once");
       }
-      losses::require_logits(layout_->view(), setup_.cp(), setup_.tp(), output_.rows,
-                             output_.columns, gradient, options);
+      losses::require_logits(layout_->view(), batch_.fields(), setup_.cp(), setup_.tp(),
+                             output_.rows, output_.columns, gradient, options);
     };
     const group_execution::current_device here(setup_.cp(), setup_.tp());
     if (options_.check_all_ranks) {

@@ -3,7 +3,9 @@
 /// the usual options for rows that hold several documents.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include "seqpack/core/config.hpp"
@@ -35,7 +37,8 @@ struct start_operation {
     for (; first < last; ++first) (*this)(first);
   }
   SEQPACK_HD void operator()(offset_t b) const {
-    const offset_t length = view.length(view.slot(b));
+    const offset_t slot = view.slot(b);
+    const offset_t length = slot < 0 ? 0 : view.length(slot);
     offset_t start = 0;
     for (offset_t s = 0; s < starts.payload; ++s) {
       starts.at(b)[s] = start;
@@ -48,11 +51,27 @@ struct start_operation {
 /// A position in its document, for per_token.
 template <class T>
 struct document_position {
-  row_view<std::int64_t> starts;
+  batch_view<const std::int64_t> starts;  ///< where the document of each begins
 
+  template <class Executor, class View>
+  void require(checks::subject whose, const View& view) const {
+    checks::require_equal(whose, "document starts rows", starts.batch(), view.batch,
+                          "the batch size of the layout");
+    if (starts.batch() > 0 && starts.width() < view.longest_padded) {
+      reject(whose.name("document starts columns"), starts.width(),
+             "it must be at least " + std::to_string(view.longest_padded) +
+                 ", the width of the batch");
+    }
+    checks::require_memory(whose, "document starts", starts.data(), starts.positions());
+    checks::require_range<T>(whose, "largest position id", max_of(view.longest_padded - 1, 0));
+  }
+  template <class Regions>
+  void add_reads(Regions& memory, checks::subject whose) const {
+    memory.read(starts.touched(), whose, "document starts");
+  }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
-    const offset_t start = starts.at(view.batch_row(token.sequence))[token.index];
+    const offset_t start = *starts.at(view.batch_row(token.sequence), token.index);
     return static_cast<T>(token.index - start);
   }
 };
@@ -98,7 +117,8 @@ struct mask_operation {
 /// \param at the shard of this rank
 /// \param starts [B, S] where each token's document begins, or a view of nothing
 /// \param masked [S / CP, S], or with starts [B, S / CP, S], as rows of S; written
-/// \throws invalid_input for arrays of the wrong size.
+/// \throws invalid_input for arrays of the wrong size, a mask in the memory of the starts or of the
+/// layout's arrays.
 ///
 /// No allocation, no synchronisation, one launch. O(S^2 / CP), with starts B times that.
 template <executor E, layout L>
@@ -119,6 +139,11 @@ void causal_mask(const E& where, const L& layout, shard at, const row_view<std::
     checks::require_equal(checks::alone, "document starts", starts.rows * starts.payload,
                           view.batch * width, "the positions of the batch");
   }
+  checks::regions<1, 1> memory;
+  memory.read_layout(view);
+  memory.read(starts.touched(), checks::alone, "document starts");
+  memory.write(masked.touched(), checks::alone, "mask");
+  memory.require_apart();
   using view_type = std::remove_const_t<decltype(view)>;
   execute(where, causal_masking::mask_operation<view_type>{view, at, masked, starts.data});
 }
@@ -128,7 +153,8 @@ void causal_mask(const E& where, const L& layout, shard at, const row_view<std::
 /// \param layout of unpacked_layout
 /// \param ids [B, S]
 /// \param starts [B, S] as B rows of S; written
-/// \throws invalid_input for an array of the wrong size.
+/// \throws invalid_input for an array of the wrong size, starts in the memory of the ids or of the
+/// layout's arrays.
 ///
 /// No allocation, no synchronisation, one launch. O(B * S), a row at a time.
 template <executor E, layout L, element T>
@@ -142,8 +168,15 @@ void document_starts(const E& where, const L& layout, const batch_view<T>& ids,
                         "the rows of the batch");
   checks::require_equal(checks::alone, "document starts columns", starts.payload, ids.width(),
                         "the width of the batch");
+  checks::require_equal(checks::alone, "ids payload", ids.payload(), 1, "one id per token");
+  checks::require_memory(checks::alone, "ids", ids.data(), ids.positions());
   checks::require_memory(checks::alone, "document starts", starts.data,
                          starts.rows * starts.payload);
+  checks::regions<1, 1> memory;
+  memory.read_layout(view);
+  memory.read(ids.touched(), checks::alone, "ids");
+  memory.write(starts.touched(), checks::alone, "document starts");
+  memory.require_apart();
   using view_type = std::remove_const_t<decltype(view)>;
   using operation = causal_masking::start_operation<view_type, batch_view<T>>;
   execute(where, operation{view, ids, starts, end_of_document});
@@ -154,7 +187,8 @@ void document_starts(const E& where, const L& layout, const batch_view<T>& ids,
 template <class Out>
 auto document_position_ids(const row_view<std::int64_t>& starts, Out&& out) {
   using T = token_functions::element_of<Out>;
-  return token_array<T, causal_masking::document_position<T>>{row_view(out), {starts}};
+  const batch_view<const std::int64_t> table(starts.data, starts.rows, starts.payload);
+  return token_array<T, causal_masking::document_position<T>>{row_view(out), {table}};
 }
 
 }  // namespace seqpack

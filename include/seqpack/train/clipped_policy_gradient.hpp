@@ -8,6 +8,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/train/counts.hpp"
 #include "seqpack/train/loss.hpp"
 
 namespace seqpack {
@@ -70,7 +71,8 @@ struct clip_options {
 ///     term = pg + kl_penalty * KL
 ///     loss = sum(w * term) / N_tok, or sum_b(sample_mask * mean_b(term)) / N_seq
 ///
-/// A value that is clamped has derivative 0.
+/// A value that is clamped has derivative 0. A token with advantage 0 has pg 0 and derivative 0,
+/// whatever its ratio is.
 ///
 /// \tparam Level token or sequence: which of the two losses
 /// \tparam Ratio of the token or of its sequence
@@ -91,7 +93,7 @@ class clipped_policy_gradient {
   /// an estimate.
   constexpr explicit clipped_policy_gradient(const clip_options& options = {}) : o_(options) {
     const auto require = [](bool fine, const char* name, double value, const char* must) {
-      if (!fine) reject(name, std::to_string(value), must);
+      if (!fine) reject(name, counting::text_of(value), must);
     };
     require(o_.low >= 0 && o_.low <= 1, "clip low", o_.low, "it must be from 0 to 1");
     require(o_.high >= 0, "clip high", o_.high, "it must be at least 0");
@@ -128,14 +130,14 @@ class clipped_policy_gradient {
     });
     // All ratios of a sequence are the same one, of which each token has an equal part.
     const double common = Ratio == ratio_level::sequence ? s.sum([&](offset_t t) {
-      return surrogate(s.value(advantages, t), ratio(t)).derivative * ratio(t);
+      return surrogate(s.value(advantages, t), ratio(t)).derivative;
     }) / divisor
                                                          : 0;
     return differentiable(share * value, [self = *this, s, ratio, share, common](offset_t t) {
       const double through_ratio =
           Ratio == ratio_level::sequence
               ? common
-              : self.surrogate(s.value(advantages, t), ratio(t)).derivative * ratio(t);
+              : self.surrogate(s.value(advantages, t), ratio(t)).derivative;
       return share * (through_ratio + self.o_.kl_penalty * self.divergence(s, t).derivative);
     });
   }
@@ -152,14 +154,14 @@ class clipped_policy_gradient {
                                                    : s.logp(t) - s.value(prev_logprobs, t));
   }
 
-  /// pg as a function of the ratio.
+  /// pg as a function of the ratio's logarithm.
   SEQPACK_HD term surrogate(double advantage, double ratio) const {
+    if (advantage == 0) return {0, 0};  // not 0 times what may be infinite
     const double low = 1 - o_.low;
     const double high = 1 + o_.high;
-    const bool clamped = ratio < low || ratio > high;
     const double plain = -advantage * ratio;
     const double clipped = -advantage * (ratio < low ? low : ratio > high ? high : ratio);
-    term pg = clipped > plain ? term{clipped, clamped ? 0 : -advantage} : term{plain, -advantage};
+    term pg = clipped > plain ? term{clipped, 0} : term{plain, plain};
     if (advantage < 0 && pg.value > -advantage * o_.dual) pg = {-advantage * o_.dual, 0};
     return pg;
   }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "seqpack/core/config.hpp"
@@ -42,11 +44,35 @@ struct global_counts {
   friend constexpr bool operator==(const global_counts&, const global_counts&) = default;
 };
 
-/// \throws invalid_input for a count that is negative, infinite or not a number.
+/// The smallest count above 0: the reciprocal of half of it is finite, and so are the loss and its
+/// gradient.
+inline constexpr double least_count = 1e-300;
+
+namespace counting {
+
+/// A number as errors print it: as std::to_string does or, where that is another number, with as
+/// many digits as it takes.
+inline std::string text_of(double value) {
+  std::string text = std::to_string(value);
+  for (int digits = 6; digits <= 17 && std::strtod(text.c_str(), nullptr) != value; ++digits) {
+    char longer[32];
+    std::snprintf(longer, sizeof(longer), "%.*g", digits, value);
+    if (!std::isnan(value)) text = longer;
+  }
+  return text;
+}
+
+}  // namespace counting
+
+/// \throws invalid_input for a count that is negative, infinite, not a number, or above 0 and below
+/// least_count.
 inline void require_counts(const global_counts& counts) {
   const auto require = [](const char* name, double value) {
     if (!(value >= 0) || std::isinf(value)) {
-      reject(name, std::to_string(value), "it must be a finite number, at least 0");
+      reject(name, counting::text_of(value), "it must be a finite number, at least 0");
+    }
+    if (value > 0 && value < least_count) {
+      reject(name, counting::text_of(value), "it must be 0, or at least 1e-300");
     }
   };
   require("global_valid_toks", counts.tokens);

@@ -9,6 +9,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/train/counts.hpp"
 #include "seqpack/train/loss.hpp"
 
 namespace seqpack {
@@ -61,13 +62,14 @@ class dpo {
   using metrics = metric_list<accuracy, rewards_chosen_mean, rewards_rejected_mean>;
   using fields = field_tags<reference_logprobs_t>;
 
-  /// \throws invalid_input for a number that is not finite, or a beta that is not above 0.
+  /// \throws invalid_input for a number that is not finite, or a beta below 0. With a beta of 0 the
+  /// preference is log 2 and has no derivative.
   constexpr explicit dpo(const dpo_options& options = {}) : o_(options) {
     const auto require = [](bool fine, const char* name, double value, const char* must) {
-      if (!fine) reject(name, std::to_string(value), must);
+      if (!fine) reject(name, counting::text_of(value), must);
     };
     const auto finite = [](double x) { return x - x == 0; };
-    require(finite(o_.beta) && o_.beta > 0, "beta", o_.beta, "it must be finite and above 0");
+    require(finite(o_.beta) && o_.beta >= 0, "beta", o_.beta, "it must be finite and at least 0");
     require(finite(o_.preference_weight), "preference_weight", o_.preference_weight,
             "it must be finite");
     require(finite(o_.sft_weight), "sft_weight", o_.sft_weight, "it must be finite");
@@ -79,7 +81,8 @@ class dpo {
   SEQPACK_HD auto operator()(const Sequence& chosen, const Sequence& rejected) const {
     const double x_chosen = reward(chosen);
     const double x_rejected = reward(rejected);
-    const double margin = o_.beta * (x_chosen - x_rejected);
+    // Not 0 times what may be infinite.
+    const double margin = o_.beta == 0 ? 0 : o_.beta * (x_chosen - x_rejected);
 
     // The weights in n are token_mask * sample_mask.
     const double sample = chosen.sample_weight();
@@ -95,7 +98,8 @@ class dpo {
     chosen.record(rewards_rejected_mean{}, x_rejected);
 
     // d(-log sigmoid(m)) / dm = -sigmoid(-m)
-    const double slope = -o_.preference_weight * o_.beta * sigmoid(-margin);
+    const double strength = o_.preference_weight * o_.beta;
+    const double slope = strength == 0 ? 0 : -strength * sigmoid(-margin);
     const double of_chosen = slope / reward_divisor(chosen) - o_.sft_weight * sft_share;
     const double of_rejected = -slope / reward_divisor(rejected);
     const double preference =

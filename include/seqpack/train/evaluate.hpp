@@ -20,6 +20,7 @@
 #include "seqpack/pack/per_token.hpp"
 #include "seqpack/pack/resident.hpp"
 #include "seqpack/parallel/group_execution.hpp"
+#include "seqpack/train/checked_loss.hpp"
 #include "seqpack/train/counts.hpp"
 #include "seqpack/train/label_log_probs.hpp"
 #include "seqpack/train/logits.hpp"
@@ -51,6 +52,8 @@ struct loss_options {
   /// What the logits have been divided by before they came here: the gradient is with respect to
   /// those from before.
   double applied_temperature = 1;
+  /// Writes 0 to what is between the rows of the gradient; see log_prob_options.
+  bool zero_padded_columns = false;
 };
 
 namespace losses {
@@ -69,6 +72,7 @@ struct evaluation {
   double factor;  ///< of derivatives
   double temperature;
   bool replicated;
+  bool zero_padded_columns;
 
   using C = compute_type<T>;
 
@@ -88,7 +92,8 @@ struct evaluation {
                 token_array<std::int64_t, label_type>{
                     labels, {fields, rule, sequences_per_group<L>, first_row}});
     }
-    const log_prob_options options{.temperature = temperature};
+    const log_prob_options options{.temperature = temperature,
+                                   .zero_padded_columns = zero_padded_columns};
     label_log_probs(where, tp, logits, columns, labels, state.rows(), options);
 
     const bool alone = cp.size() == 1;
@@ -125,11 +130,15 @@ struct evaluation {
                                                           has_last_row<L>, rows});
     add_up(cp, full);
     if (!replicated) add_up(tp, full);
-    if (with_gradient) execute(where, zero_operation<G>{gradient});
+    if (with_gradient) clear_gradient(gradient);
     const workspace<double> derivatives(where, with_gradient ? columns.total : 0);
     using operation = logits_operation<View, Fields, L, C, G>;
     execute(where, operation{from, loss, rows, derivatives.data(), gradient, columns, mine(),
                              factor / temperature, results});
+  }
+
+  void clear_gradient(const matrix_view<G>& gradient) const {
+    execute(where, zero_operation<G>{zero_padded_columns ? gradient.whole_rows() : gradient});
   }
 
   template <class Group>
@@ -166,7 +175,7 @@ struct evaluation {
     // What belongs to no sequence: a ghost.
     const offset_t end = view.shard_begin(view.sequences);
     if (with_gradient && end < gradient.rows) {
-      execute(where, zero_operation<G>{part(gradient, end, gradient.rows)});
+      clear_gradient(part(gradient, end, gradient.rows));
     }
   }
 };
@@ -205,7 +214,7 @@ void require_fields(const View& view, const Fields& fields, field_tags<Tags...>)
 }
 
 /// What a loss needs of a batch, on this rank.
-template <executor E, loss_function L, class View, class Fields>
+template <executor E, class L, class View, class Fields>
 void require_batch(const View& view, const Fields& fields) {
   require_fields<E>(view, fields, asked_fields<L>{});
   require_fields<E>(view, fields, field_tags<input_ids_t>{});
@@ -222,7 +231,7 @@ void require_batch(const View& view, const Fields& fields) {
 }
 
 /// Targets that are not in the vocabulary, where they can be read.
-template <executor E, loss_function L, class View, class Fields>
+template <executor E, class L, class View, class Fields>
 void require_targets(const View& view, const Fields& fields, const targets::document_rule& rule,
                      offset_t vocabulary) {
   if constexpr (host_executor<E> && L::input == loss_input::next_token_logprobs) {
@@ -256,7 +265,8 @@ loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
       gradient.data != nullptr,
       (options.cp_normalize ? factor : factor * ranks) / options.applied_temperature,
       options.temperature,
-      options.replicated_columns};
+      options.replicated_columns,
+      options.zero_padded_columns};
   [[maybe_unused]] const group_execution::current_device here(cp, tp);
   const offset_t groups = divide(view.batch, sequences_per_group<L>);
   const workspace<double> results(where, groups * row_size<L>);
@@ -280,10 +290,10 @@ void require_streams(const E& where, const CP& cp, const TP& tp) {
 }
 
 /// What run() is given beside the batch.
-template <class View, class CP, class TP, class T, class G>
-void require_logits(const View& view, const CP& cp, const TP& tp, const matrix_view<T>& logits,
-                    const column_range& columns, const matrix_view<G>& gradient,
-                    const loss_options& options) {
+template <class View, class Fields, class CP, class TP, class T, class G>
+void require_logits(const View& view, const Fields& fields, const CP& cp, const TP& tp,
+                    const matrix_view<T>& logits, const column_range& columns,
+                    const matrix_view<G>& gradient, const loss_options& options) {
   require_counts(options.counts);
   logits_checks::reciprocal<compute_type<T>>(options.temperature);
   logits_checks::require_range(columns);
@@ -294,9 +304,13 @@ void require_logits(const View& view, const CP& cp, const TP& tp, const matrix_v
                         "the tokens of the layout in one shard");
   checks::require_equal(checks::alone, "logits columns", logits.columns, columns.size(),
                         "the columns of the vocabulary that they are");
-  checks::require_memory(checks::alone, "logits", logits.data, logits.rows * logits.columns);
+  logits_checks::require_logits(logits);
+  view_checks::require_elements<compute_type<T>>("tokens of the layout * vocabulary", view.total,
+                                                 columns.total);
   if (gradient.data == nullptr && gradient.rows * gradient.columns == 0) return;
-  logits_checks::require_gradient(logits, gradient);
+  const bool padded = options.zero_padded_columns;
+  logits_checks::require_gradient(logits, gradient, padded);
+  targets::require_apart("gradient", logits_checks::written_bytes(gradient, padded), view, fields);
 }
 
 }  // namespace losses
@@ -319,34 +333,41 @@ void require_logits(const View& view, const CP& cp, const TP& tp, const matrix_v
 ///
 /// \param layout on the host, without an order
 /// \param batch its fields live where the executor works
+/// \param given the loss, a loss_function
 /// \param logits [T / CP, columns.size()] of this rank. What stands in rows of padding and of
 /// targets that the masks leave out reaches nothing.
 /// \param columns which they are; those of the ranks of tp are the vocabulary, in their order
 /// \param gradient the same shape, of any type of logits, written, all of it; the logits
-/// themselves, which it then overwrites; or a view of nothing
+/// themselves, which it then overwrites; or a view of nothing. A logit of -inf that is not the
+/// label's gets 0 from a loss on log-probabilities.
+/// \returns a loss_result
 /// \throws invalid_input before anything is sent or written, on this rank alone: a field that the
 /// loss asks for and does not fit the layout, a batch that is no multiple of what the loss takes
-/// together, sizes that do not fit, counts that are negative, a temperature that is not finite and
-/// positive; on the host also a target that is not in the vocabulary.
+/// together, sizes that do not fit, a pointer that is null or misaligned, counts that are neither 0
+/// nor at least least_count, a temperature that is not finite and positive, a gradient in the memory
+/// of a field, of the layout's arrays, or of logits that are not the same view; on the host also a
+/// target that is not in the vocabulary.
 ///
 /// Allocates O(T), for a loss on logits O(V times the longest sequence); an allocation that fails
 /// is an error on this rank alone. Does not synchronise, but that on a device the layout, with
 /// loss_pass::per_sequence of each group, is copied there as to_device does; reading the result
 /// waits.
 template <executor E, class P, class C, class Index, communicator CP, communicator TP, batch B,
-          loss_function L, logit T, logit G = std::remove_const_t<T>>
+          class GivenLoss, logit T, logit G = std::remove_const_t<T>>
   requires gathers_on<E, CP> && gathers_on<E, TP>
-loss_result<E, typename L::metrics> evaluate_loss(
-    const E& where, const packed_layout<P, C, Index>& layout, CP& cp, TP& tp, const B& batch,
-    const L& loss, const matrix_view<T>& logits, const column_range& columns,
-    const loss_options& options, const matrix_view<G>& gradient = {}) {
+auto evaluate_loss(const E& where, const packed_layout<P, C, Index>& layout, CP& cp, TP& tp,
+                   const B& batch, const GivenLoss& given, const matrix_view<T>& logits,
+                   const column_range& columns, const loss_options& options,
+                   const matrix_view<G>& gradient = {}) {
+  const auto loss = losses::checked(given);
+  using L = std::remove_const_t<decltype(loss)>;
   const group_execution::current_device here(cp, tp);
   const auto placed = resident(where, layout);
   const auto view = placed.view();
   const auto fields = batch.fields();
   losses::require_streams(where, cp, tp);
   losses::require_batch<E, L>(layout.view(), fields);
-  losses::require_logits(view, cp, tp, logits, columns, gradient, options);
+  losses::require_logits(view, fields, cp, tp, logits, columns, gradient, options);
   losses::require_targets<E, L>(layout.view(), fields, {}, columns.total);
   return losses::run(where, cp, tp, layout, view, fields, {}, loss, logits, columns, gradient,
                      options);

@@ -23,6 +23,7 @@
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/train/bound_loss.hpp"
+#include "seqpack/train/checked_loss.hpp"
 #include "seqpack/train/evaluate.hpp"
 #include "seqpack/train/fields.hpp"
 #include "seqpack/train/forward_setup.hpp"
@@ -54,7 +55,7 @@ void require_model_fields(const View& view, const Fields& fields, field_tags<Tag
 }
 
 /// Everything about a batch that can be refused, and its layout on the host.
-template <loss_function L, class Model, executor E, class Setup, batch B>
+template <class L, class Model, executor E, class Setup, batch B>
 auto checked_layout(const E& where, const Setup& setup, const B& batch,
                     const forward_options& options) {
   losses::require_streams(where, setup.cp(), setup.tp());
@@ -97,18 +98,21 @@ std::iter_value_t<It> take(It& next) {
 }
 
 /// What a model has given, on this rank.
-template <executor E, loss_function L, class Model, class Setup, class View, class Fields, class T>
+template <executor E, class L, class Model, class Setup, class View, class Fields, class T>
 void require_output(const Setup& setup, const View& view, const Fields& fields,
                     const model_output<T>& output, const forward_options& options) {
   constexpr bool scalable = Model::output == output_kind::logits;
   losses::require_logits(
-      view, setup.cp(), setup.tp(), output.rows, output.columns,
+      view, fields, setup.cp(), setup.tp(), output.rows, output.columns,
       matrix_view<std::remove_const_t<T>>{},
       {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
   losses::require_targets<E, L>(view, fields, targets::rule_of(setup.packing().documents()),
                                 output.columns.total);
   if (std::is_const_v<T> && scalable && options.scale_in_place) {
     reject("scale_in_place", "set", "the model gives logits that cannot be written");
+  }
+  if (scalable && options.scale_in_place) {
+    targets::require_apart("logits", output.rows.touched(), view, fields);
   }
 }
 
@@ -155,13 +159,14 @@ struct step_result {
 /// long as the loss: a batch of views needs the memory behind them as long.
 /// \param model called with a packed_model_input or an unpacked_model_input, as its `attention`
 /// says; a mismatch with the packing does not compile
-/// \param loss a loss_function
+/// \param given the loss, a loss_function
 /// \param setup packing, lengths and groups
 /// \param options the global counts and the like
 /// \returns output, loss and the model's input, which owns its arrays
 /// \throws invalid_input, or collective_mismatch on all ranks: counts, a temperature, lengths,
 /// fields or a batch size that do not fit, before the model is called; then an output that does not
-/// have the shape of the shard, columns that are not the vocabulary, and targets outside of it.
+/// have the shape of the shard, or is scaled in the memory of a field or of the layout, columns that
+/// are not the vocabulary, and targets outside of it.
 /// What the iterator and the model throw; over several ranks with check_all_ranks all of them throw
 /// a collective_mismatch then, in which it is nested on the rank where it was thrown.
 ///
@@ -169,18 +174,17 @@ struct step_result {
 /// stream, but for the exchanges of check_all_ranks, and that the layout is copied to a device as
 /// to_device does. The device of the groups is the current one, also while the model runs. O(T)
 /// beside the model.
-template <executor E, class Timer, std::input_iterator Batches, class Model, class Loss,
+template <executor E, class Timer, std::input_iterator Batches, class Model, class GivenLoss,
           class Packing, class Lengths, communicator CP, communicator TP>
   requires step_timer<std::remove_reference_t<Timer>> && batch<std::iter_value_t<Batches>> &&
            std::constructible_from<std::iter_value_t<Batches>, std::iter_reference_t<Batches>> &&
            lengths_projection<Lengths, std::iter_value_t<Batches>> && gathers_on<E, CP> &&
            gathers_on<E, TP>
-auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model, const Loss& loss,
-                  const forward_setup<Packing, Lengths, CP, TP>& setup,
+auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
+                  const GivenLoss& given, const forward_setup<Packing, Lengths, CP, TP>& setup,
                   const forward_options& options = {}) {
-  static_assert(loss_function<Loss>,
-                "a loss has input, level and metrics, is trivially copyable, names its fields, and "
-                "returns differentiable(value, derivative...) with a derivative for each sequence");
+  const auto loss = losses::checked(given);
+  using Loss = std::remove_const_t<decltype(loss)>;
   static_assert(Model::attention == Packing::attention,
                 "a model that takes packed parameters needs `packed`, one that takes a mask "
                 "`not_packed`");

@@ -3,6 +3,7 @@
 /// one piece or shared among tensor-parallel ranks.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -34,6 +35,11 @@ struct log_prob_options {
   /// Exchanges the verdict of every rank first, and which columns it holds, so that all ranks fail
   /// together: two exchanges more, which the host waits for. The same on all ranks.
   bool check_all_ranks = false;
+  /// Of a backward pass, whose gradient has rows that are further apart than its columns are many,
+  /// as with a padded vocabulary: writes 0 to all elements between them, and behind the last row up
+  /// to its stride, which must be there. Else a gradient writes the columns alone, and a product
+  /// over whole rows reads what was there before. In the same launch.
+  bool zero_padded_columns = false;
 };
 
 /// What the forward pass leaves for each row of logits: rows elements each, in float, or double for
@@ -180,21 +186,22 @@ struct backward_operation {
   label_log_prob_rows<const C> forward;
   const C* derivatives;
   matrix_view<G> gradient;
+  offset_t width;  ///< what is written of a row: its columns, and then 0
   C scale;
 
   static constexpr int registers = sizeof(C) == 8 ? 128 : 64;
 
   offset_t rows() const noexcept { return logits.rows; }
-  offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(G)}; }
+  offset_t row_bytes() const noexcept { return width * offset_t{sizeof(G)}; }
   offset_t row_work() const noexcept { return logits.columns * max_of(sizeof(T), sizeof(G)); }
-  offset_t units() const noexcept { return logits.rows; }
+  SEQPACK_HD offset_t units() const noexcept { return logits.rows * width; }
 
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
       G* const out = gradient.at(first);
       // Rows without a share in the loss are not read: anything may stand there.
       if (skipped(labels[first], derivatives[first])) {
-        for (offset_t v = 0; v < logits.columns; ++v) out[v] = static_cast<G>(0.0F);
+        std::fill_n(out, width, static_cast<G>(0.0F));
         continue;
       }
       const C factor = derivatives[first] * scale;
@@ -206,16 +213,17 @@ struct backward_operation {
           here ? factor + softmax::gradient_of(logits.at(first)[label], scale, max, common) : C{0};
       softmax::gradient_row(logits.at(first), out, logits.columns, scale, max, common);
       if (here) out[label] = static_cast<G>(at_label);
+      std::fill_n(out + logits.columns, width - logits.columns, static_cast<G>(0.0F));
     }
   }
   // Each element is read before it is written, also where the gradient overwrites the logits.
   SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = divide(unit, logits.columns);
-    const offset_t column = unit - row * logits.columns;
+    const offset_t row = divide(unit, width);
+    const offset_t column = unit - row * width;
     G& out = gradient.at(row)[column];
     const offset_t label = labels[row];
     const C derivative = derivatives[row];
-    out = skipped(label, derivative)
+    out = column >= logits.columns || skipped(label, derivative)
               ? static_cast<G>(0.0F)
               : function_of(row, label, derivative)(column, 0, logits.at(row)[column]);
   }
@@ -223,11 +231,14 @@ struct backward_operation {
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     const offset_t label = labels[row];
     const C derivative = derivatives[row];
-    if (skipped(label, derivative)) {  // anything may stand there
-      group.fill_row(gradient.at(row), logits.columns, static_cast<G>(0.0F));
-    } else {
+    offset_t written = 0;
+    if (!skipped(label, derivative)) {  // anything may stand there
       group.rewrite_row(logits.at(row), gradient.at(row), logits.columns,
                         function_of(row, label, derivative));
+      written = logits.columns;
+    }
+    if (written < width) {
+      group.fill_row(gradient.at(row) + written, width - written, static_cast<G>(0.0F));
     }
   }
 
@@ -267,7 +278,7 @@ void require_shape(const matrix_view<T>& logits, const column_range& columns,
   checks::require_equal(checks::alone, "labels", labels.rows, logits.rows,
                         "one for each row of logits");
   checks::require_equal(checks::alone, "labels payload", labels.payload, 1, "one for each row");
-  checks::require_memory(checks::alone, "logits", logits.data, logits.rows * logits.columns);
+  logits_checks::require_logits(logits);
   checks::require_memory(checks::alone, "labels", labels.data, labels.rows);
 }
 
@@ -352,7 +363,8 @@ void forward(const E& where, TP& tp, const matrix_view<const T>& logits,
 /// \param labels [rows], of the whole vocabulary, or ignored_label
 /// \param out rows elements each, written; the entropy where it has memory
 /// \throws invalid_input before anything is sent or written: a temperature that is not finite and
-/// positive, sizes that do not fit, a null pointer, an output in the memory of something else and,
+/// positive, sizes that do not fit, a pointer that is null or misaligned, an output in the memory of
+/// something else and,
 /// on the host, a label that is not in the vocabulary (on a device its log-probability is NaN).
 /// With options.check_all_ranks on all ranks, as collective_mismatch; then also where the columns
 /// of the ranks are not the vocabulary.
@@ -418,9 +430,9 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
 /// \param derivatives [rows], of the loss with respect to log_probs. A row with derivative 0 or an
 /// ignored label gets gradient 0, and its logits are not read.
 /// \param gradient [rows, columns], written; it may be the logits themselves, which it then
-/// overwrites
-/// \throws invalid_input as label_log_probs does; a gradient that shares memory with the logits and
-/// is not the same view.
+/// overwrites. A logit of -inf that is not the label's gets 0.
+/// \throws invalid_input as label_log_probs does; a gradient that shares memory with anything else
+/// that is given, or with the logits and is not the same view.
 ///
 /// Allocates nothing. Does not synchronise; one launch. One read of the logits and one write.
 template <executor E, logit T, logit G, class C>
@@ -439,14 +451,17 @@ void label_log_probs_backward(const E& where, const matrix_view<T>& logits,
   impl::require_rows("max", forward.max, logits.rows);
   impl::require_rows("sum", forward.sum, logits.rows);
   impl::require_rows("derivatives", derivatives, logits.rows);
-  logits_checks::require_gradient(logits, gradient);
+  logits_checks::require_gradient(logits, gradient, options.zero_padded_columns);
   using plain = std::remove_const_t<T>;
-  checks::regions<4, 1> memory;
+  checks::regions<6, 1> memory;
   memory.read(labels.touched(), checks::alone, "labels");
+  memory.read(forward.log_probs.touched(), checks::alone, "log_probs");
   memory.read(forward.max.touched(), checks::alone, "max");
   memory.read(forward.sum.touched(), checks::alone, "sum");
+  memory.read(forward.entropy.touched(), checks::alone, "entropy");
   memory.read(derivatives.touched(), checks::alone, "derivatives");
-  memory.write(gradient.touched(), checks::alone, "gradient");
+  memory.write(logits_checks::written_bytes(gradient, options.zero_padded_columns), checks::alone,
+               "gradient");
   memory.require_apart();
   const C scale = logits_checks::reciprocal<C>(options.temperature);
   execute(where, impl::backward_operation<plain, G, C>{
@@ -456,6 +471,7 @@ void label_log_probs_backward(const E& where, const matrix_view<T>& logits,
                      {forward.log_probs, forward.max, forward.sum, forward.entropy},
                      derivatives.data,
                      gradient,
+                     options.zero_padded_columns ? gradient.stride : gradient.columns,
                      scale});
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <concepts>
+#include <cstddef>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/thread_group.hpp"
 #include "seqpack/pack/checks.hpp"
+#include "seqpack/train/counts.hpp"
 #include "seqpack/train/softmax.hpp"
 
 namespace seqpack {
@@ -43,7 +45,8 @@ struct matrix_view {
   offset_t stride = 0;  ///< elements from one row to the next
 
   constexpr matrix_view() = default;
-  /// \throws invalid_input for a negative size, or rows that overlap.
+  /// \throws invalid_input for a size that is negative, a size or stride above max_tokens, rows that
+  /// overlap, or more bytes than max_view_bytes.
   constexpr matrix_view(T* pointer, offset_t row_count, offset_t column_count, offset_t row_stride)
       : data(pointer), rows(row_count), columns(column_count), stride(row_stride) {
     view_checks::require_size("rows", rows);
@@ -52,6 +55,8 @@ struct matrix_view {
       reject("row stride", stride,
              "it must be at least " + std::to_string(columns) + ", the columns of a row");
     }
+    view_checks::require_size("row stride", stride);
+    view_checks::require_elements<T>("rows * row stride", rows, stride);
   }
   /// Dense rows.
   constexpr matrix_view(T* pointer, offset_t row_count, offset_t column_count)
@@ -71,6 +76,8 @@ struct matrix_view {
   constexpr matrix_view part(offset_t first, offset_t count) const {
     return {data == nullptr ? nullptr : at(first), count, columns, stride};
   }
+  /// The same rows with everything up to the next one: stride columns.
+  constexpr matrix_view whole_rows() const { return {data, rows, stride, stride}; }
 
   footprint touched() const noexcept {
     if (rows == 0 || columns == 0) return {};
@@ -115,6 +122,10 @@ namespace logits_checks {
 
 /// \throws invalid_input unless the range is one of its vocabulary.
 inline void require_range(const column_range& columns) {
+  if (columns.total > max_tokens) {
+    reject("vocabulary", columns.total,
+           "it must have at most " + std::to_string(max_tokens) + " columns");
+  }
   if (columns.first < 0 || columns.first > columns.last || columns.last > columns.total) {
     reject("vocabulary columns",
            "[" + std::to_string(columns.first) + ", " + std::to_string(columns.last) + ")",
@@ -135,32 +146,45 @@ inline void require_all(const column_range& columns) {
 template <class C = double>
 C reciprocal(double temperature) {
   if (!(temperature > 0) || std::isinf(temperature)) {
-    reject("temperature", std::to_string(temperature), "it must be finite and above 0");
+    reject("temperature", counting::text_of(temperature), "it must be finite and above 0");
   }
   const auto result = static_cast<C>(1 / temperature);
   if (std::isinf(result)) {
-    reject("temperature", std::to_string(temperature), "its reciprocal must be finite");
+    reject("temperature", counting::text_of(temperature), "its reciprocal must be finite");
   }
   return result;
+}
+
+/// \throws invalid_input for logits that are null or misaligned.
+template <class T>
+void require_logits(const matrix_view<T>& logits) {
+  checks::require_memory(checks::alone, "logits", logits.data, logits.rows * logits.columns);
+}
+
+/// What is written of a gradient: its columns or, with all between the rows, everything.
+template <class G>
+footprint written_bytes(const matrix_view<G>& gradient, bool padded_columns) {
+  return padded_columns ? gradient.whole_rows().touched() : gradient.touched();
 }
 
 /// \throws invalid_input unless a gradient has the shape of its logits and is they themselves, the
 /// same view, or apart from them.
 template <class T, class G>
-void require_gradient(const matrix_view<T>& logits, const matrix_view<G>& gradient) {
+void require_gradient(const matrix_view<T>& logits, const matrix_view<G>& gradient,
+                      bool padded_columns) {
   checks::require_equal(checks::alone, "gradient rows", gradient.rows, logits.rows,
                         "as the logits have");
   checks::require_equal(checks::alone, "gradient columns", gradient.columns, logits.columns,
                         "as the logits have");
   checks::require_memory(checks::alone, "gradient", gradient.data,
-                         gradient.rows * gradient.columns);
+                         gradient.rows * (padded_columns ? gradient.stride : gradient.columns));
   const bool in_place = std::same_as<std::remove_const_t<T>, G> &&
                         static_cast<const void*>(gradient.data) == logits.data &&
                         gradient.stride == logits.stride;
   if (in_place) return;
   checks::regions<1, 1> memory;
   memory.read(logits.touched(), checks::alone, "logits");
-  memory.write(gradient.touched(), checks::alone, "gradient");
+  memory.write(written_bytes(gradient, padded_columns), checks::alone, "gradient");
   memory.require_apart();
 }
 
@@ -201,14 +225,15 @@ struct scale_operation {
 
 /// Divides logits by a temperature, in place: only the elements of the view change, and with 1 none
 /// does. Losses and log-probabilities need no such pass; they take a temperature themselves.
-/// \throws invalid_input unless the temperature is finite and positive, before anything is written.
+/// \throws invalid_input unless the temperature is finite and positive, for logits that are null or
+/// misaligned; before anything is written.
 ///
 /// No allocation, no synchronisation, one launch. One read and one write of the view.
 template <executor E, logit T>
   requires(!std::is_const_v<T>)
 void scale_logits(const E& where, const matrix_view<T>& logits, double temperature) {
   const auto factor = logits_checks::reciprocal<compute_type<T>>(temperature);
-  checks::require_memory(checks::alone, "logits", logits.data, logits.rows * logits.columns);
+  logits_checks::require_logits(logits);
   if (temperature != 1) execute(where, logits_checks::scale_operation<T>{logits, factor});
 }
 

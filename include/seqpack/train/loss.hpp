@@ -177,17 +177,27 @@ class batch_sequence {
   SEQPACK_HD double weight(offset_t t) const {
     return targets::token_weight(from_->fields, from_->rule, row_, t);
   }
-  /// A per-token field at token t.
+  /// A per-token field at token t, one that the loss names in its `fields`, or the ids.
   template <field_tag Tag>
-    requires has_token_field<Fields, Tag>
-  SEQPACK_HD double value(Tag tag, offset_t t) const {
-    return targets::token_value<double>(tag, from_->fields, row_, t, losses::not_a_number);
+  SEQPACK_HD double value([[maybe_unused]] Tag tag, [[maybe_unused]] offset_t t) const {
+    static_assert(!has_sequence_field<Fields, Tag>,
+                  "the field has a value for each sequence: value(tag), without a token");
+    if constexpr (has_token_field<Fields, Tag>) {
+      return targets::token_value<double>(tag, from_->fields, row_, t, losses::not_a_number);
+    } else {
+      return losses::not_a_number;  // does not compile: the batch lacks what the loss names
+    }
   }
-  /// A per-sequence field.
+  /// A per-sequence field, one that the loss names in its `fields`.
   template <field_tag Tag>
-    requires has_sequence_field<Fields, Tag>
-  SEQPACK_HD double value(Tag tag) const {
-    return targets::sequence_value<double>(tag, from_->fields, row_);
+  SEQPACK_HD double value([[maybe_unused]] Tag tag) const {
+    static_assert(!has_token_field<Fields, Tag>,
+                  "the field has a value for each token: value(tag, t)");
+    if constexpr (has_sequence_field<Fields, Tag>) {
+      return targets::sequence_value<double>(tag, from_->fields, row_);
+    } else {
+      return losses::not_a_number;
+    }
   }
 
   /// Sum of the targets' weights.
@@ -228,13 +238,14 @@ class batch_sequence {
   /// (first) sequence, as the loss is. Once for all threads that call the loss together; in a
   /// function of a target, once for each target that it is called for.
   template <metric Metric>
-    requires has_metric<Metrics, Metric>
-  SEQPACK_HD void record(Metric, double value) const {
-    constexpr std::size_t k = metric_math::index_of<Metric>(Metrics{});
-    constexpr bool summed = Metric::kind == metric_kind::sum || Metric::kind == metric_kind::mean;
-    if (!team_.records()) return;
-    contributions_[k] = metric_math::combine(Metric::kind, contributions_[k],
-                                             summed ? group_weight_ * value : value);
+  SEQPACK_HD void record(Metric, [[maybe_unused]] double value) const {
+    if constexpr (has_metric<Metrics, Metric>) {  // or it does not compile, see checked_loss.hpp
+      constexpr std::size_t k = metric_math::index_of<Metric>(Metrics{});
+      constexpr bool summed = Metric::kind == metric_kind::sum || Metric::kind == metric_kind::mean;
+      if (!team_.records()) return;
+      contributions_[k] = metric_math::combine(Metric::kind, contributions_[k],
+                                               summed ? group_weight_ * value : value);
+    }
   }
 
  protected:
@@ -437,7 +448,7 @@ concept loss_function = std::is_trivially_copyable_v<L> && requires {
 };
 
 /// How many sequences a loss takes together.
-template <loss_function L>
+template <class L>
 inline constexpr auto sequences_per_group = static_cast<offset_t>(losses::group_size<L>);
 
 }  // namespace seqpack

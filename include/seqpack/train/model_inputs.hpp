@@ -18,6 +18,7 @@
 #include "seqpack/pack/resident.hpp"
 #include "seqpack/train/causal.hpp"
 #include "seqpack/train/fields.hpp"
+#include "seqpack/train/logits.hpp"
 #include "seqpack/train/model.hpp"
 
 namespace seqpack::forwarding {
@@ -32,8 +33,17 @@ struct field_memory {
 
   template <class E>
   field_memory(const E& where, const Fields& fields, offset_t count)
-      : memory(where, count * tokens_of(Tag{}, fields).payload()),
-        rows(memory.data(), count, tokens_of(Tag{}, fields).payload()) {}
+      : field_memory(where, tokens_of(Tag{}, fields).payload(), count) {}
+
+ private:
+  template <class E>
+  field_memory(const E& where, offset_t payload, offset_t count)
+      : memory(where, elements(count, payload)), rows(memory.data(), count, payload) {}
+
+  static offset_t elements(offset_t count, offset_t payload) {
+    view_checks::require_elements<T>("packed rows * payload", count, payload);
+    return count * payload;
+  }
 };
 
 /// The arrays that a model is given, with their memory; made where the executor works.
@@ -117,6 +127,7 @@ class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
     }
     const offset_t queries = view.batch == 0 ? 0 : divide(view.shard_tokens(), view.batch);
     const offset_t masks = apart ? view.batch : offset_t{1};
+    view_checks::require_elements<bool>("attention mask rows * width", masks * queries, width);
     mask_ = workspace<bool>(where, masks * queries * width);
     const row_view<bool> mask(mask_.data(), masks * queries, width);
     causal_mask(where, view, mine, apart ? starts : row_view<std::int64_t>{}, mask);

@@ -2,6 +2,7 @@
 /// Next-token log-probabilities of a packed, sharded batch, and the way back to its logits.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -109,7 +110,8 @@ void require_columns(TP& tp, CP& cp, const column_range& columns) {
 /// token was drawn from, in nats, written as `out` is
 /// \returns what next_token_logprobs_backward needs
 /// \throws invalid_input before anything is sent or written, as per_token, label_log_probs and
-/// unpack do; an output in the memory of the logits or of the other. With options.check_all_ranks
+/// unpack do; an output in the memory of the logits, the ids, the layout's arrays or the other
+/// output. With options.check_all_ranks
 /// on all ranks of both groups, as collective_mismatch.
 ///
 /// Allocates O(T). Does not synchronise, but for the exchanges of check_all_ranks. One read of the
@@ -123,6 +125,7 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
                                       const std::type_identity_t<batch_view<C>>& entropy = {}) {
   static_assert(std::same_as<C, compute_type<T>>,
                 "log-probabilities are float, and double where the logits are");
+  static_assert(std::integral<typename Ids::value_type>, "token ids are integers");
   const auto view = layout.view();
   const shard mine{cp.rank().value};
   tp.rank();
@@ -147,9 +150,11 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
     checks::require_table<E>(checks::alone, "ids", view, ids, false);
     next_tokens::require_target<E>("log-probabilities", predicting, out);
     if (with_entropy) next_tokens::require_target<E>("entropy", predicting, entropy);
-    checks::regions<2, 2> memory;
+    checks::regions<3, 2> memory;
+    memory.read_layout(view);
     memory.read(logits.touched(), checks::alone, "logits");
     memory.read(ids.touched(), checks::alone, "ids");
+    memory.read(ids.bounds_touched(), checks::alone, "ids bounds");
     memory.write(out.touched(), checks::alone, "log-probabilities");
     memory.write(entropy.touched(), checks::alone, "entropy");
     memory.require_apart();
@@ -182,7 +187,8 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
 /// token are not read.
 /// \param gradient [T / CP, columns.size()], written, all of it; it may be the logits themselves.
 /// Rows whose derivative is 0 get 0, and their logits are not read.
-/// \throws invalid_input as pack and label_log_probs_backward do.
+/// \throws invalid_input as pack and label_log_probs_backward do; a gradient in the memory of
+/// anything that is given and is not its own logits.
 ///
 /// Not collective. Allocates one number per row. Does not synchronise; two launches.
 template <executor E, layout L, logit T, class C, logit G>
@@ -196,6 +202,12 @@ void next_token_logprobs_backward(const E& where, const L& layout, shard mine,
   const auto view = layout.view();
   checks::require_equal(checks::alone, "logits rows", logits.rows, view.shard_tokens(),
                         "the tokens of the layout in one shard");
+  checks::regions<1, 1> memory;
+  memory.read_layout(view);
+  memory.read(derivatives.touched(), checks::alone, "derivatives");
+  memory.write(logits_checks::written_bytes(gradient, options.zero_padded_columns), checks::alone,
+               "gradient");
+  memory.require_apart();
   const workspace<C> rows(where, logits.rows);
   pack(where, view.without_last(1), mine, field(derivatives, rows.rows()));
   label_log_probs_backward(where, logits, columns, state.labels(), state.rows(), rows.rows(),

@@ -2,8 +2,11 @@
 /// Which tokens of a batch are targets, and with what weight: the one place that reads the masks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/view.hpp"
@@ -25,6 +28,7 @@ struct document_options {
 
 /// What labels say where there is nothing to predict.
 inline constexpr offset_t ignored_label = -100;
+static_assert(ignored_label < 0, "no id of a vocabulary is ignored");
 
 namespace targets {
 
@@ -106,6 +110,13 @@ struct counted_label {
   }
 };
 
+/// What prints a token id of a batch as it is.
+template <class Fields>
+using id_number =
+    std::conditional_t<std::is_unsigned_v<typename std::remove_cvref_t<decltype(tokens_of(
+                           input_ids, std::declval<const Fields&>()))>::value_type>,
+                       std::uint64_t, std::int64_t>;
+
 /// \throws invalid_input for a target that is not in the vocabulary. Host only; the fields are
 /// those of the layout from row 0 on.
 template <class View, class Fields>
@@ -116,8 +127,10 @@ void require_known(const View& view, const counted_label<Fields>& label, offset_
       if (!label.counts(b, s)) continue;
       const auto id = token_value<std::int64_t>(input_ids, label.fields, b, s);
       if (id >= 0 && id < vocabulary) continue;
-      reject("input_ids[" + std::to_string(b) + "][" + std::to_string(s) + "]", id,
-             "a target must be from 0 to " + std::to_string(vocabulary - 1));
+      // One above what a label holds is negative by now.
+      const auto given = token_value<id_number<Fields>>(input_ids, label.fields, b, s);
+      reject("input_ids[" + std::to_string(b) + "][" + std::to_string(s) + "]",
+             std::to_string(given), "a target must be from 0 to " + std::to_string(vocabulary - 1));
     }
   }
 }
@@ -139,6 +152,33 @@ void require_field(Tag tag, const View& view, const Fields& fields) {
                           "one value per sequence");
     checks::require_memory(checks::alone, name.c_str(), rows.data, rows.rows);
   }
+}
+
+/// \throws invalid_input for something written in the memory of what a loss reads while it is: the
+/// arrays of the layout and all fields of the batch.
+template <class View, class... Fields>
+void require_apart(const char* what, const footprint& written, const View& view,
+                   const field_list<Fields...>& fields) {
+  using batch_fields::tag_of;
+  const std::array<std::string, sizeof...(Fields)> names{
+      std::string(tag_of<Fields>::type::name)...};
+  const std::array<std::string, sizeof...(Fields)> bounds{std::string(tag_of<Fields>::type::name) +
+                                                          " bounds" ...};
+  checks::regions<2 * sizeof...(Fields), 1> memory;
+  std::size_t k = 0;
+  const auto add = [&]<class Field>(const Field& field) {
+    if constexpr (tag_of<Field>::per_token) {
+      memory.read(field.tokens.touched(), checks::alone, names[k].c_str());
+      memory.read(field.tokens.bounds_touched(), checks::alone, bounds[k].c_str());
+    } else {
+      memory.read(field.sequences.touched(), checks::alone, names[k].c_str());
+    }
+    ++k;
+  };
+  memory.read_layout(view);
+  (add(static_cast<const Fields&>(fields)), ...);
+  memory.write(written, checks::alone, what);
+  memory.require_apart();
 }
 
 }  // namespace targets

@@ -580,11 +580,11 @@ BOOST_AUTO_TEST_CASE(temperatures_without_a_reciprocal) {
   auto options = three_tokens;
   options.temperature = 1e-310;
   BOOST_CHECK_EXCEPTION(run(model, packed_setup(), options), invalid_input,
-                        refused("temperature", "0.000000", "reciprocal"));
+                        refused("temperature", "1e-310", "reciprocal"));
   table_model<attention_input::packed_parameters, float> in_float;
   options.temperature = 1e-39;
   BOOST_CHECK_EXCEPTION(run(in_float, packed_setup(), options), invalid_input,
-                        refused("temperature", "0.000000", "reciprocal"));
+                        refused("temperature", "1e-39", "reciprocal"));
 }
 
 BOOST_AUTO_TEST_CASE(bounds_of_64_bits) {

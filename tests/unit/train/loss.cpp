@@ -192,12 +192,14 @@ BOOST_AUTO_TEST_CASE(options_of_the_clipped_policy_gradient) {
 }
 
 BOOST_AUTO_TEST_CASE(options_of_dpo) {
-  BOOST_CHECK_EXCEPTION(dpo<>({.beta = 0}), invalid_input, refused("beta", "0.000000", "above 0"));
+  BOOST_CHECK_EXCEPTION(dpo<>({.beta = -1e-9}), invalid_input,
+                        refused("beta", "-1e-09", "it must be finite and at least 0"));
   BOOST_CHECK_EXCEPTION(dpo<>({.beta = std::nan("")}), invalid_input,
                         refused("beta", "nan", "finite"));
   BOOST_CHECK_EXCEPTION(dpo<>({.sft_weight = std::numeric_limits<double>::infinity()}),
                         invalid_input, refused("sft_weight", "inf", "finite"));
   BOOST_TEST(dpo<>({.beta = 2}).options().beta == 2);
+  BOOST_TEST(dpo<>({.beta = 0}).options().beta == 0);
 }
 
 namespace {

@@ -148,5 +148,17 @@ BOOST_AUTO_TEST_CASE(counts_are_checked) {
                         refused("global_valid_toks", "-1.000000", "at least 0"));
   BOOST_CHECK_EXCEPTION(require_counts({1, infinity}), invalid_input,
                         refused("global_valid_seqs", "inf", "finite"));
-  BOOST_CHECK_THROW(require_counts({not_a_number, 2}), invalid_input);
+  BOOST_CHECK_EXCEPTION(require_counts({not_a_number, 2}), invalid_input,
+                        refused("global_valid_toks", "nan", "finite"));
+}
+
+// Their reciprocal is infinite, and infinity times nothing is not a number.
+BOOST_AUTO_TEST_CASE(counts_without_a_reciprocal) {
+  require_counts({1e-300, 0});
+  BOOST_CHECK_EXCEPTION(require_counts({1e-310, 0}), invalid_input,
+                        refused("global_valid_toks", "1e-310", "it must be 0, or at least 1e-300"));
+  BOOST_CHECK_EXCEPTION(
+      require_counts({1, 9.5e-301}), invalid_input,
+      refused("global_valid_seqs", "9.5e-301", "it must be 0, or at least 1e-300"));
+  BOOST_TEST(std::isfinite(2 * global_counts{0, 1e-300}.one_over(count_of::pairs)));
 }
