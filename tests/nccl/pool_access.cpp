@@ -3,6 +3,7 @@
 #define BOOST_TEST_MODULE nccl_pool_access
 #include <dlfcn.h>
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <cstdlib>
@@ -76,6 +77,21 @@ extern "C" cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(
   if (std::string(symbol) != "cuPointerGetAttribute") return cudaErrorNotSupported;
   *found = reinterpret_cast<void*>(&answer);
   return cudaSuccess;
+}
+
+namespace {
+
+/// What a runtime says that cannot give access.
+std::atomic<cudaError_t> no_access = cudaSuccess;
+
+}  // namespace
+
+extern "C" cudaError_t CUDARTAPI cudaMemPoolSetAccess(cudaMemPool_t pool,
+                                                      const cudaMemAccessDesc* wanted,
+                                                      std::size_t count) {
+  using function = decltype(cudaMemPoolSetAccess);
+  if (no_access != cudaSuccess) return no_access;
+  return reinterpret_cast<function*>(dlsym(RTLD_NEXT, "cudaMemPoolSetAccess"))(pool, wanted, count);
 }
 
 namespace {
@@ -282,4 +298,29 @@ BOOST_AUTO_TEST_CASE(nothing_is_refused_where_nccl_is_told_to_leave_peers_memory
     found.equal(read_memory(group, closed.data(), 2), std::vector<float>{0, 0}, "sent");
   });
   BOOST_REQUIRE(unsetenv("NCCL_P2P_DIRECT_DISABLE") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_runtime_that_knows_no_access_has_groups_all_the_same) {
+  close_all();
+  no_access = cudaErrorNotSupported;
+  run_pair([](nccl_communicator& group, const rank_place&, findings& found) {
+    check_all_gather<std::int32_t>(group, found, 5);
+    check_exchange(group, found);
+  });
+  no_access = cudaSuccess;
+}
+
+BOOST_AUTO_TEST_CASE(access_that_cannot_be_given_is_told_by_the_allocation) {
+  meeting known(2);
+  close_all();
+  no_access = cudaErrorTooManyPeers;
+  run_pair([&](nccl_communicator& group, const rank_place&, findings& found) {
+    found.throws<cuda_error>([&] { group.allocate(8); }, "cudaErrorTooManyPeers", "allocate", true);
+    const device_pool pool;
+    found.throws<cuda_error>([&] { group.give_access(pool.handle()); }, "cudaErrorTooManyPeers",
+                             "give_access", true);
+    found.check(known.arrive_and_wait(), "both know");
+    no_access = cudaSuccess;
+    check_exchange(group, found);
+  });
 }

@@ -257,11 +257,14 @@ class group_devices {
     static group_devices& all = *new group_devices;
     return all;
   }
-  /// Each device can use what cudaMallocAsync gives on every other one, as far as the machine can do
-  /// that. What fails is told by the allocations of groups.
   void add(int device) {
     const std::lock_guard lock(mutex_);
     if (std::ranges::find(devices_, device) == devices_.end()) devices_.push_back(device);
+  }
+  /// Each device can use what cudaMallocAsync gives on every other one, as far as the machine can do
+  /// that. What fails is told by the allocations of groups.
+  void open_all() {
+    const std::lock_guard lock(mutex_);
     for (const int d : devices_) open_current(d);
   }
   /// The same for the current pool of one device, which the program may have changed.
@@ -662,6 +665,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
       all.push_back({world_rank{std::ssize(all)}, device});
       nccl::group_devices::of_process().add(device);
     }
+    nccl::group_devices::of_process().open_all();
     std::vector<nccl_communicator> ranks;
     for (nccl::handle& h : handles) {
       const world_rank me{std::ssize(ranks)};
@@ -841,7 +845,9 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   static nccl_communicator join(const ncclUniqueId& id, group_seat seat, const nccl::site& at) {
+    // Before the setup, which is over on no rank before all have begun it: then all are known.
     const auto here = nccl::neighbours::join(id, {seat.me, at.device});
+    nccl::group_devices::of_process().add(at.device);
     nccl::handle made(at);
     ncclConfig_t config = nccl::non_blocking();
     const ncclResult_t code =
@@ -849,7 +855,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
                                static_cast<int>(seat.rank()->value), &config);
     made.settle(code, "ncclCommInitRankConfig", source_place::current());
     made.ready();
-    nccl::group_devices::of_process().add(at.device);
+    nccl::group_devices::of_process().open_all();
     return {std::move(made), std::move(seat), here->all()};
   }
   static void join_all(const ncclUniqueId& id, std::vector<nccl::handle>& handles) {
@@ -899,6 +905,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     check_nccl(ncclCommCount(comm, &size), "ncclCommCount", comm);
     check_nccl(ncclCommUserRank(comm, &rank), "ncclCommUserRank", comm);
     nccl::group_devices::of_process().add(at.device);
+    nccl::group_devices::of_process().open_all();
     return {nccl::handle(at, comm, owned), {group_members::all(size), world_rank{rank}}, {}};
   }
 
