@@ -17,6 +17,15 @@ namespace {
 
 constexpr std::size_t count = 5000;
 
+/// Bytes that cudaMallocAsync has given on a device, and that are in use.
+std::uint64_t used_memory(int device) {
+  cudaMemPool_t pool = nullptr;
+  std::uint64_t bytes = 0;
+  check_cuda(cudaDeviceGetDefaultMemPool(&pool, device));
+  check_cuda(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &bytes));
+  return bytes;
+}
+
 /// One step: the rank's numbers are copied and gathered; the last rank's part of them is summed
 /// over the ranks, and sent to all.
 struct step {
@@ -154,8 +163,10 @@ BOOST_AUTO_TEST_CASE(a_group_goes_while_its_stream_is_captured) {
     run_ranks(most_ranks(), [&](const rank_place& place, findings& found) {
       auto group = std::make_unique<nccl_communicator>(make_group(place));
       check_exchange(*group, found);
-      auto memory = group->allocate(4);
       const auto target = group->allocate(4);
+      group->wait();
+      const std::uint64_t before = used_memory(place.device);
+      auto memory = group->allocate(1 << 20);
       check_cuda(cudaMemsetAsync(memory.get(), 5, 4, place.stream));
       group->broadcast(static_cast<std::int32_t*>(memory.get()), 1, group_rank{0});
       group->wait();
@@ -176,6 +187,10 @@ BOOST_AUTO_TEST_CASE(a_group_goes_while_its_stream_is_captured) {
       check_cuda(cudaGraphLaunch(program, place.stream));
       found.equal(read_device(place.stream, static_cast<const unsigned char*>(target.get()), 4),
                   std::vector<unsigned char>{1, 1, 2, 2}, "the graph has run");
+      found.check(used_memory(place.device) > before, "what was in use is kept until here");
+      check_releases(place.stream);
+      check_cuda(cudaStreamSynchronize(place.stream));
+      found.check(used_memory(place.device) < before, "freed, as is what the group had");
       check_cuda(cudaGraphExecDestroy(program));
       check_cuda(cudaGraphDestroy(graph));
       found.check(cudaPeekAtLastError() == cudaSuccess, "no error is left behind");

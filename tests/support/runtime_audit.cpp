@@ -61,7 +61,7 @@ const char* name_of(copy_kind direction) {
 
 /// Functions that neither wait nor put anything anywhere, with those that set up a program, and
 /// what tests need of captures.
-constexpr std::array<std::string_view, 43> harmless{
+constexpr std::array<std::string_view, 52> harmless{
     "__cudaGetKernel",
     "__cudaInitModule",
     "__cudaPopCallConfiguration",
@@ -71,8 +71,10 @@ constexpr std::array<std::string_view, 43> harmless{
     "__cudaRegisterFunction",
     "__cudaRegisterVar",
     "__cudaUnregisterFatBinary",
+    "cudaDeviceCanAccessPeer",
     "cudaDeviceGetAttribute",
     "cudaDeviceGetDefaultMemPool",
+    "cudaDeviceGetMemPool",
     "cudaDriverGetVersion",
     "cudaEventCreate",
     "cudaEventCreateWithFlags",
@@ -82,6 +84,7 @@ constexpr std::array<std::string_view, 43> harmless{
     "cudaFuncSetAttribute",
     "cudaGetDevice",
     "cudaGetDeviceCount",
+    "cudaGetDriverEntryPointByVersion",
     "cudaGetErrorName",
     "cudaGetErrorString",
     "cudaGetLastError",
@@ -90,6 +93,12 @@ constexpr std::array<std::string_view, 43> harmless{
     "cudaGraphGetNodes",
     "cudaGraphInstantiate",
     "cudaGraphNodeGetType",
+    "cudaMemPoolCreate",
+    "cudaMemPoolDestroy",
+    "cudaMemPoolGetAccess",
+    "cudaMemPoolGetAttribute",
+    "cudaMemPoolSetAccess",
+    "cudaMemPoolSetAttribute",
     "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
     "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
     "cudaPeekAtLastError",

@@ -26,12 +26,14 @@ enum class reduction { sum, max, min };
 
 /// Where memory is, as far as anyone can tell. Trivially copyable, so that it travels.
 struct memory_location {
-  enum class kind : std::int32_t { anywhere, on_host, on_device };
+  /// `on_closed_device` is device memory that other devices of the group cannot use and should.
+  enum class kind : std::int32_t { anywhere, on_host, on_device, on_closed_device };
   kind where = kind::anywhere;
   std::int32_t device = 0;
 
   static constexpr memory_location host() { return {kind::on_host, 0}; }
   static constexpr memory_location on_device(int number) { return {kind::on_device, number}; }
+  static constexpr memory_location closed(int number) { return {kind::on_closed_device, number}; }
 
   /// Whether memory that is there can be used by one who asks for memory here.
   constexpr bool accepts(memory_location there) const noexcept {
@@ -40,6 +42,10 @@ struct memory_location {
   }
   std::string to_string() const {
     if (where == kind::on_device) return "memory of CUDA device " + std::to_string(device);
+    if (where == kind::on_closed_device) {
+      return "memory of a pool of CUDA device " + std::to_string(device) +
+             " without access for the group's other devices";
+    }
     return where == kind::on_host ? "host memory" : "memory anywhere";
   }
 };

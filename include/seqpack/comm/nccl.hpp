@@ -3,6 +3,7 @@
 /// the toolkit's and NCCL's headers, and no CUDA compiler.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -12,11 +13,18 @@
 #include <climits>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <exception>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -32,6 +40,7 @@
 #include "seqpack/core/source_place.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/cuda_error.hpp"
+#include "seqpack/exec/cuda_release.hpp"
 
 namespace seqpack {
 
@@ -134,10 +143,9 @@ class current_device {
   int device_ = 0;
 };
 
-/// Takes a code that is dealt with out of the runtime's record, where the program would find it.
-inline void forget(cudaError_t code) noexcept {
-  if (cudaPeekAtLastError() == code) cudaGetLastError();
-}
+using cuda_codes::forget;
+using cuda_codes::is_of_capture;
+using releasing::relaxed_capture;
 
 /// The number of devices, at least 1.
 inline int count_devices() {
@@ -152,10 +160,6 @@ inline int find_current_device() {
   int device = 0;
   check_cuda(cudaGetDevice(&device));
   return device;
-}
-
-constexpr bool is_of_capture(cudaError_t code) noexcept {
-  return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
 }
 
 /// Where a communicator works, and for how long.
@@ -187,36 +191,166 @@ struct site {
   }
 };
 
-/// Lets a thread make the calls, for as long as the object lives, that could disturb the captures
-/// of others.
-class relaxed_capture {
- public:
-  relaxed_capture() noexcept { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  relaxed_capture(const relaxed_capture&) = delete;
-  relaxed_capture& operator=(const relaxed_capture&) = delete;
-  ~relaxed_capture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
-
 /// Memory of the site's device, allocated and freed in the order of its stream; some also for no
 /// bytes, as operator new has it.
 inline std::shared_ptr<void> allocate(const site& at, offset_t bytes,
                                       source_place where = source_place::current()) {
   const auto size = static_cast<std::size_t>(std::max(bytes, offset_t{1}));
   const current_device here(at.device);
-  const bool in_graph = at.is_captured();
-  void* memory = nullptr;
-  const cudaError_t code = cudaMallocAsync(&memory, size, at.stream);
-  forget(code);
-  check_cuda(code, where);
-  return {memory, [at, in_graph](void* p) {
+  void* const memory = releasing::allocate(
+      at.stream, [&](void** made) { return cudaMallocAsync(made, size, at.stream); }, where);
+  return {memory, [at](void* p) {
             const current_device there(at.device);
             const relaxed_capture undisturbed;
-            // A graph can free what it allocated, and nothing else.
-            forget(!in_graph && at.is_captured() ? cudaFree(p) : cudaFreeAsync(p, at.stream));
+            releasing::release(p, at.stream);
           }};
+}
+
+/// Whether NCCL is told to leave the memory of peers alone.
+inline bool reaches_no_peers() {
+  const auto is_set = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != 0 && std::string_view(value) != "0";
+  };
+  return is_set("NCCL_P2P_DIRECT_DISABLE") || is_set("NCCL_P2P_DISABLE");
+}
+
+/// Whether kernels of one device can use memory of another one.
+inline bool can_reach(int device, int memory) noexcept {
+  int can = 0;
+  forget(cudaDeviceCanAccessPeer(&can, device, memory));
+  return device != memory && can != 0;
+}
+
+/// Whether a device has been given access to a pool's memory; nothing where nobody can tell.
+inline std::optional<bool> has_access(int device, cudaMemPool_t pool) noexcept {
+  cudaMemLocation place{};
+  place.type = cudaMemLocationTypeDevice;
+  place.id = device;
+  cudaMemAccessFlags flags = cudaMemAccessFlagsProtNone;
+  const cudaError_t code = cudaMemPoolGetAccess(&flags, pool, &place);
+  forget(code);
+  if (code != cudaSuccess) return std::nullopt;
+  return flags == cudaMemAccessFlagsProtReadWrite;
+}
+
+/// Gives devices access to a pool's memory, what has been allocated already too.
+inline cudaError_t give_access(cudaMemPool_t pool, std::span<const int> devices) noexcept {
+  const relaxed_capture undisturbed;
+  for (const int device : devices) {
+    if (has_access(device, pool) == true) continue;
+    cudaMemAccessDesc wanted{};
+    wanted.location.type = cudaMemLocationTypeDevice;
+    wanted.location.id = device;
+    wanted.flags = cudaMemAccessFlagsProtReadWrite;
+    const cudaError_t code = cudaMemPoolSetAccess(pool, &wanted, 1);
+    forget(code);
+    if (code != cudaSuccess) return code;
+  }
+  return cudaSuccess;
+}
+
+/// The devices that this process has groups on.
+class group_devices {
+ public:
+  static group_devices& of_process() {
+    static group_devices& all = *new group_devices;
+    return all;
+  }
+  void add(int device) {
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::find(devices_, device) == devices_.end()) devices_.push_back(device);
+  }
+  /// Each device can use what cudaMallocAsync gives on every other one, as far as the machine can do
+  /// that. What fails is told by the allocations of groups.
+  void open_all() {
+    const std::lock_guard lock(mutex_);
+    for (const int d : devices_) open_current(d);
+  }
+  /// The same for the current pool of one device, which the program may have changed.
+  cudaError_t open(int device) {
+    const std::lock_guard lock(mutex_);
+    return open_current(device);
+  }
+  /// The same for a pool of the device.
+  cudaError_t open(int device, cudaMemPool_t pool) {
+    const std::lock_guard lock(mutex_);
+    return give_access(pool, peers_of(device));
+  }
+
+ private:
+  std::vector<int> peers_of(int device) const {
+    std::vector<int> peers;
+    std::ranges::copy_if(devices_, std::back_inserter(peers),
+                         [&](int d) { return can_reach(d, device); });
+    return peers;
+  }
+  cudaError_t open_current(int device) const {
+    const std::vector<int> peers = peers_of(device);
+    if (peers.empty()) return cudaSuccess;
+    cudaMemPool_t pool = nullptr;
+    const cudaError_t code = cudaDeviceGetMemPool(&pool, device);
+    forget(code);
+    return code == cudaSuccess ? give_access(pool, peers) : code;
+  }
+
+  std::mutex mutex_;
+  std::vector<int> devices_;
+};
+
+/// A rank that is in this process, and its device.
+struct neighbour {
+  world_rank rank;
+  int device = 0;
+};
+
+/// The ranks of a group that is being made that are in this process; they meet by the group's id.
+class neighbours {
+ public:
+  /// Adds one. All are there when the group has been made, which none is without the others.
+  static std::shared_ptr<neighbours> join(const ncclUniqueId& id, const neighbour& mine) {
+    static std::mutex& mutex = *new std::mutex;
+    static auto& groups = *new std::map<std::string, std::weak_ptr<neighbours>, std::less<>>;
+    const std::lock_guard lock(mutex);
+    std::erase_if(groups, [](const auto& group) { return group.second.expired(); });
+    std::weak_ptr<neighbours>& place = groups[std::string(id.internal, sizeof id.internal)];
+    std::shared_ptr<neighbours> found = place.lock();
+    if (!found) place = found = std::make_shared<neighbours>();
+    const std::lock_guard own(found->mutex_);
+    found->all_.push_back(mine);
+    return found;
+  }
+  std::vector<neighbour> all() const {
+    const std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<neighbour> all_;
+};
+
+/// The pool that memory is from; null where it is from none, or nobody can tell: only the driver
+/// knows, and a runtime that has none says so.
+inline cudaMemPool_t pool_of(const void* memory) noexcept {
+#if CUDART_VERSION >= 12050
+  using question = CUresult (*)(void*, CUpointer_attribute, CUdeviceptr);
+  static const question ask = [] {
+    void* found = nullptr;
+    const cudaError_t code = cudaGetDriverEntryPointByVersion("cuPointerGetAttribute", &found,
+                                                              12000, cudaEnableDefault, nullptr);
+    forget(code);
+    return code == cudaSuccess ? reinterpret_cast<question>(found) : nullptr;
+  }();
+  CUmemoryPool pool = nullptr;
+  if (ask == nullptr || ask(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,
+                            reinterpret_cast<std::uintptr_t>(memory)) != CUDA_SUCCESS) {
+    return nullptr;
+  }
+  return pool;
+#else
+  return nullptr;
+#endif
 }
 
 /// The asynchronous error of a communicator, ncclInProgress, or ncclSuccess.
@@ -453,6 +587,17 @@ inline void require_all(const std::vector<invitation>& all, const group_members&
 /// the ranks of one process in threads of their own, as they were used. While the stream is being
 /// captured it does not wait for it, and leaves the capture as it is.
 ///
+/// **Memory of pools**: between devices of one process NCCL may use a rank's memory from another
+/// device, which memory of a stream-ordered pool refuses until the pool is told otherwise. The
+/// devices that a process makes groups on are given access to the current pool of one another,
+/// cudaMallocAsync's, when a group is made, and whenever allocate() finds another pool there. A pool
+/// of one's own needs give_access(). Memory of a pool that a device of the group in this process
+/// cannot use is refused: invalid_input on this rank alone before anything is sent, and
+/// collective_mismatch on all ranks from broadcast_tensor. Memory of graphs, and of groups that were
+/// adopted or borrowed, is not looked at, nor any where the runtime knows no driver, or where
+/// NCCL_P2P_DIRECT_DISABLE or NCCL_P2P_DISABLE is set to 1 in the environment, since NCCL then
+/// leaves such memory to its own device.
+///
 /// An **allocation** of the group's own that fails on one rank, for an exchange or in
 /// join_broadcast, makes that rank give up alone with a cuda_error. The others find out where they
 /// wait for it: deadline_passed, or an nccl_error where NCCL tells them before.
@@ -515,10 +660,16 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
       handles.emplace_back(nccl::site{devices[k], streams[k], options.deadline});
     }
     join_all(id, handles);
+    std::vector<nccl::neighbour> all;
+    for (const int device : devices) {
+      all.push_back({world_rank{std::ssize(all)}, device});
+      nccl::group_devices::of_process().add(device);
+    }
+    nccl::group_devices::of_process().open_all();
     std::vector<nccl_communicator> ranks;
     for (nccl::handle& h : handles) {
-      const world_rank me{static_cast<offset_t>(ranks.size())};
-      ranks.push_back({std::move(h), {group_members::all(std::ssize(devices)), me}});
+      const world_rank me{std::ssize(ranks)};
+      ranks.push_back({std::move(h), {group_members::all(std::ssize(devices)), me}, all});
     }
     return ranks;
   }
@@ -541,17 +692,27 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     return wrap(comm, false, stream, options);
   }
 
+  /// Gives the other devices that this process has groups on access to the memory of a pool of the
+  /// communicator's device, what is there and what comes, so that the group can move memory of a
+  /// device_pool, or of any pool of one's own. Not collective.
+  /// \throws cuda_error
+  void give_access(cudaMemPool_t pool) const {
+    check_cuda(nccl::group_devices::of_process().open(at().device, pool));
+  }
+
   /// Memory of the communicator's device.
   memory_location location() const noexcept { return memory_location::on_device(at().device); }
-  /// Pageable and pinned memory is the host's, managed memory is anywhere.
+  /// Pageable and pinned memory is the host's, managed memory is anywhere. Memory of a pool that
+  /// another device of the group in this process cannot use is told apart.
   memory_location location_of(const void* pointer) const noexcept {
     cudaPointerAttributes found{};
     const cudaError_t code = cudaPointerGetAttributes(&found, pointer);
     nccl::forget(code);
     if (code != cudaSuccess) return memory_location::host();
     if (found.type == cudaMemoryTypeManaged) return {};
-    return found.type == cudaMemoryTypeDevice ? memory_location::on_device(found.device)
-                                              : memory_location::host();
+    if (found.type != cudaMemoryTypeDevice) return memory_location::host();
+    return find_excluded(pointer) ? memory_location::closed(found.device)
+                                  : memory_location::on_device(found.device);
   }
 
   /// The group's device as the current one, for as long as the result lives.
@@ -576,7 +737,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     auto* const own = mirror + rank().value * bytes;
     const auto n = static_cast<std::size_t>(bytes);
     check(cudaMemcpyAsync(own, mine, n, cudaMemcpyHostToDevice, stream()));
-    gather_bytes(own, mirror, bytes);
+    gather(own, mirror, bytes);
     wait();
     check(cudaMemcpyAsync(all, mirror, n * static_cast<std::size_t>(size()), cudaMemcpyDeviceToHost,
                           stream()));
@@ -589,7 +750,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     require_usable();
     std::shared_ptr<void> bounce;
     try {
-      bounce = allocate(std::min(bytes, piece));
+      bounce = allocate_own(std::min(bytes, piece));
     } catch (const cuda_error& e) {
       fail(e, e.what());
     }
@@ -615,6 +776,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     if (!over) fail(deadline_passed("the stream", at().deadline));
     if (nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
     check(work);
+    releasing::open_releases::of_process().free_held(stream());
   }
 
   /// **Collective** over the members. What all ranks pass is exchanged first; NCCL's own split
@@ -636,22 +798,37 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     run("ncclCommSplit",
         [&] { return ncclCommSplit(get(), my_colour, my_key, made.address(), &config); });
     if (place) finish_split(made);
-    return {std::move(made), std::move(seat)};
+    return {std::move(made), std::move(seat), others_};
   }
 
   /// Memory of the device, allocated and freed in the order of the stream; it may outlive the
-  /// communicator. In a capture the graph allocates it; memory from before that is given back in a
-  /// capture is freed at once, and must not be in use.
-  /// \throws cuda_error, on this rank alone, and leaves the group as it is.
-  std::shared_ptr<void> allocate(offset_t bytes) const { return nccl::allocate(at(), bytes); }
+  /// communicator. The other devices of the process that have groups can use it. In a capture the
+  /// graph allocates it; memory from before that is given back in a capture is freed after it, in
+  /// the next allocation, release or wait() in the stream, or by check_releases().
+  /// \throws cuda_error, on this rank alone, and leaves the group as it is; also where memory that
+  /// was given back before in the stream could not be freed.
+  std::shared_ptr<void> allocate(offset_t bytes) const {
+    {
+      const nccl::current_device here(at().device);
+      releasing::open_releases::of_process().check(stream());
+    }
+    return allocate_own(bytes);
+  }
 
  private:
   friend communicator_base<nccl_communicator>;
   /// What the library's own exchanges need of each rank.
   static constexpr offset_t usual_exchange = sizeof(exchanging::envelope);
 
-  nccl_communicator(nccl::handle handle, group_seat seat)
-      : communicator_base(std::move(seat)), handle_(std::move(handle)) {}
+  /// \param here the ranks of this process, where they are known
+  nccl_communicator(nccl::handle handle, group_seat seat, const std::vector<nccl::neighbour>& here)
+      : communicator_base(std::move(seat)), handle_(std::move(handle)) {
+    if (here.empty() || nccl::reaches_no_peers()) return;
+    std::ranges::copy_if(here, std::back_inserter(others_), [&](const nccl::neighbour& other) {
+      return members().contains(other.rank) && nccl::can_reach(other.device, at().device);
+    });
+    std::ranges::sort(others_, {}, [](const nccl::neighbour& n) { return n.rank.value; });
+  }
 
   static void require_sites(std::span<const int> devices, std::span<const cudaStream_t> streams) {
     nccl::require_size("number of devices", std::ssize(devices));
@@ -668,6 +845,9 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   static nccl_communicator join(const ncclUniqueId& id, group_seat seat, const nccl::site& at) {
+    // Before the setup, which is over on no rank before all have begun it: then all are known.
+    const auto here = nccl::neighbours::join(id, {seat.me, at.device});
+    nccl::group_devices::of_process().add(at.device);
     nccl::handle made(at);
     ncclConfig_t config = nccl::non_blocking();
     const ncclResult_t code =
@@ -675,7 +855,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
                                static_cast<int>(seat.rank()->value), &config);
     made.settle(code, "ncclCommInitRankConfig", source_place::current());
     made.ready();
-    return {std::move(made), std::move(seat)};
+    nccl::group_devices::of_process().open_all();
+    return {std::move(made), std::move(seat), here->all()};
   }
   static void join_all(const ncclUniqueId& id, std::vector<nccl::handle>& handles) {
     ncclConfig_t config = nccl::non_blocking();
@@ -723,7 +904,9 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     check_nccl(ncclCommCuDevice(comm, &at.device), "ncclCommCuDevice", comm);
     check_nccl(ncclCommCount(comm, &size), "ncclCommCount", comm);
     check_nccl(ncclCommUserRank(comm, &rank), "ncclCommUserRank", comm);
-    return {nccl::handle(at, comm, owned), {group_members::all(size), world_rank{rank}}};
+    nccl::group_devices::of_process().add(at.device);
+    nccl::group_devices::of_process().open_all();
+    return {nccl::handle(at, comm, owned), {group_members::all(size), world_rank{rank}}, {}};
   }
 
   const nccl::site& at() const noexcept { return handle_.at(); }
@@ -787,11 +970,35 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     }
   }
 
+  std::shared_ptr<void> allocate_own(offset_t bytes) const {
+    const cudaError_t code = nccl::group_devices::of_process().open(at().device);
+    if (code != cudaErrorNotSupported) check_cuda(code);
+    return nccl::allocate(at(), bytes);
+  }
+
+  /// A device of the group in this process that cannot use the memory, as far as anyone can tell.
+  std::optional<int> find_excluded(const void* memory) const noexcept {
+    if (others_.empty()) return std::nullopt;
+    cudaMemPool_t const pool = nccl::pool_of(memory);
+    if (pool == nullptr) return std::nullopt;
+    for (const nccl::neighbour& other : others_) {
+      if (nccl::has_access(other.device, pool) == false) return other.device;
+    }
+    return std::nullopt;
+  }
+  void require_open(const char* name, const void* memory) const {
+    if (const auto device = find_excluded(memory)) {
+      reject(name, "memory of a pool that CUDA device " + std::to_string(*device) + " cannot use",
+             "the pool must give access to the group's devices in this process, with "
+             "nccl_communicator::give_access or cudaMemPoolSetAccess");
+    }
+  }
+
   /// Device memory for the exchanges, so many bytes at least.
   std::byte* reserve(offset_t bytes) {
     if (bytes > reserved_) {
       try {
-        memory_ = allocate(std::max(bytes, usual_exchange * size()));
+        memory_ = allocate_own(std::max(bytes, usual_exchange * size()));
       } catch (const cuda_error& e) {
         fail(e, e.what());
       }
@@ -801,12 +1008,18 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   void gather_bytes(const void* mine, void* all, offset_t bytes) {
+    require_open("mine", mine);
+    require_open("all", all);
+    gather(mine, all, bytes);
+  }
+  void gather(const void* mine, void* all, offset_t bytes) {
     run("ncclAllGather", [&] {
       return ncclAllGather(mine, all, static_cast<std::size_t>(bytes), ncclUint8, get(), stream());
     });
   }
 
   void broadcast_bytes(void* data, offset_t bytes, group_rank root) {
+    require_open("data", data);
     broadcast_pieces(bytes, root,
                      [&](offset_t done) { return static_cast<std::byte*>(data) + done; });
   }
@@ -828,6 +1041,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
 
   template <nccl::reducible T>
   void reduce(const T* in, T* out, offset_t n, reduction how) {
+    require_open("in", in);
+    require_open("out", out);
     run("ncclAllReduce", [&] {
       return ncclAllReduce(in, out, static_cast<std::size_t>(n), nccl_type<T>::value,
                            nccl::operation_of(how), get(), stream());
@@ -835,6 +1050,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
   template <nccl::reducible T>
   void reduce_blocks(const T* in, T* out, offset_t n, reduction how) {
+    require_open("in", in);
+    require_open("out", out);
     run("ncclReduceScatter", [&] {
       return ncclReduceScatter(in, out, static_cast<std::size_t>(n), nccl_type<T>::value,
                                nccl::operation_of(how), get(), stream());
@@ -844,6 +1061,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   std::shared_ptr<void> memory_;
   offset_t reserved_ = 0;
   nccl::handle handle_;
+  std::vector<nccl::neighbour> others_;  ///< in this process, on devices that can use own memory
   std::string broken_;
 };
 

@@ -17,6 +17,7 @@
 #include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/cuda_rows.cuh"
 #include "seqpack/exec/cuda_tiles.cuh"
+#include "seqpack/exec/device_memory.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/exec/pinned_memory.cuh"
@@ -24,35 +25,6 @@
 #include "seqpack/exec/tiled.hpp"
 
 namespace seqpack {
-
-/// A source of memory in stream order, as cuda::mr and RMM have them: memory handed back may be used
-/// again where the stream has got there. It is copied, so it must be a handle.
-template <class R>
-concept stream_memory_resource =
-    std::copy_constructible<R> && requires(R r, void* p, std::size_t n, cudaStream_t s) {
-      { r.allocate_async(n, n, s) } -> std::convertible_to<void*>;
-      r.deallocate_async(p, n, n, s);
-    };
-
-/// A source of device memory. Models: stream_ordered_memory; RMM's by their handles.
-template <class R>
-concept device_memory_resource = stream_memory_resource<R>;
-
-/// A source of pinned host memory. Models: process_pinned_memory, pinned_pool.
-template <class R>
-concept pinned_memory_resource = stream_memory_resource<R>;
-
-/// cudaMallocAsync and cudaFreeAsync: the default memory pool of the device.
-struct stream_ordered_memory {
-  void* allocate_async(std::size_t bytes, std::size_t /*alignment*/, cudaStream_t stream) const {
-    void* p = nullptr;
-    check_cuda(cudaMallocAsync(&p, bytes, stream));
-    return p;
-  }
-  void deallocate_async(void* p, std::size_t, std::size_t, cudaStream_t stream) const noexcept {
-    cudaFreeAsync(p, stream);  // an error here is one of earlier work, which its own caller sees
-  }
-};
 
 /// An executor that puts its work into a CUDA stream, and where layouts on the device get their
 /// memory. Pack, unpack and the per-token arrays allocate nothing: they never touch the resources.

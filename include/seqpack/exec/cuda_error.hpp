@@ -15,8 +15,12 @@ namespace seqpack {
 class cuda_error : public std::runtime_error {
  public:
   explicit cuda_error(cudaError_t code, source_place where = source_place::current())
-      : std::runtime_error(std::string("CUDA error ") + cudaGetErrorName(code) + " (" +
-                           cudaGetErrorString(code) + ") at " + where.to_string()),
+      : cuda_error(code, "", where) {}
+  /// \param what what failed, where the place alone does not say it
+  cuda_error(cudaError_t code, const std::string& what, source_place where)
+      : std::runtime_error((what.empty() ? "" : what + ": ") + "CUDA error " +
+                           cudaGetErrorName(code) + " (" + cudaGetErrorString(code) + ") at " +
+                           where.to_string()),
         code_(code),
         where_(where) {}
 
@@ -32,5 +36,18 @@ class cuda_error : public std::runtime_error {
 inline void check_cuda(cudaError_t code, source_place where = source_place::current()) {
   if (code != cudaSuccess) throw cuda_error(code, where);
 }
+
+namespace cuda_codes {
+
+/// Takes a code that is dealt with out of the runtime's record, where the program would find it.
+inline void forget(cudaError_t code) noexcept {
+  if (code != cudaSuccess && cudaPeekAtLastError() == code) cudaGetLastError();
+}
+
+constexpr bool is_of_capture(cudaError_t code) noexcept {
+  return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
+}
+
+}  // namespace cuda_codes
 
 }  // namespace seqpack

@@ -9,7 +9,9 @@
 #include <mutex>
 #include <vector>
 
+#include "seqpack/core/source_place.hpp"
 #include "seqpack/exec/cuda_error.hpp"
+#include "seqpack/exec/cuda_release.hpp"
 
 namespace seqpack {
 
@@ -23,13 +25,16 @@ class pinned_pool {
  public:
   pinned_pool() : blocks_(std::make_shared<shared_blocks>()) {}
 
-  /// \throws cuda_error
-  void* allocate_async(std::size_t bytes, std::size_t /*alignment*/,
-                       cudaStream_t /*stream*/) const {
-    const relaxed_capture guard;
+  /// \throws cuda_error, also where earlier memory could not be given back
+  void* allocate_async(std::size_t bytes, std::size_t /*alignment*/, cudaStream_t stream) const {
+    const releasing::relaxed_capture guard;
+    auto& open = releasing::open_releases::of_process();
+    open.check_host();
+    open.check(stream);
     int device = 0;  // whose streams the events of a block are for
     check_cuda(cudaGetDevice(&device));
     const std::lock_guard lock(blocks_->mutex);
+    blocks_->record_owed(stream);
     for (block& b : blocks_->all) {
       if (b.device == device && b.bytes >= bytes && b.is_free()) {
         b.taken = true;
@@ -38,14 +43,19 @@ class pinned_pool {
     }
     return blocks_->add(bytes, device);
   }
-  /// The block is free for others once all that is in the stream now is over.
+  /// The block is free for others once all that is in the stream now is over; in a capture, once the
+  /// next call of the pool for this stream after it finds that so. Where that cannot be told, the
+  /// block is never used again, and the next allocation in the stream throws.
   void deallocate_async(void* p, std::size_t, std::size_t, cudaStream_t stream) const noexcept {
     const std::lock_guard lock(blocks_->mutex);
     for (block& b : blocks_->all) {
       if (b.data != p) continue;
-      b.taken = cudaEventRecord(b.used, stream) != cudaSuccess;  // else it is never used again
-      return;
+      b.stream = stream;
+      b.owed = true;
+      ++blocks_->owed;
+      break;
     }
+    blocks_->record_owed(stream);
   }
   /// Blocks that it has taken from the driver so far.
   std::size_t size() const {
@@ -60,25 +70,31 @@ class pinned_pool {
     int device = 0;
     cudaEvent_t used = nullptr;
     bool taken = true;
+    bool owed = false;  ///< it was handed back in this stream, and the event is not yet recorded
+    cudaStream_t stream = nullptr;
 
     bool is_free() const { return !taken && cudaEventQuery(used) == cudaSuccess; }
-  };
-  /// What a pool asks of the runtime has nothing to do with what other streams capture, which these
-  /// calls would spoil otherwise.
-  class relaxed_capture {
-   public:
-    relaxed_capture() { check_cuda(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-    relaxed_capture(const relaxed_capture&) = delete;
-    relaxed_capture& operator=(const relaxed_capture&) = delete;
-    ~relaxed_capture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-
-   private:
-    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
   };
   struct shared_blocks {
     std::mutex mutex;
     std::vector<block> all;
+    std::size_t owed = 0;
 
+    /// An event that is recorded in a capture is the graph's, and nobody could ask it.
+    void record_owed(cudaStream_t stream) noexcept {
+      if (owed == 0 || releasing::stream_capture(stream).holds_up()) return;
+      for (block& b : all) {
+        if (!b.owed || b.stream != stream) continue;
+        b.owed = false;
+        --owed;
+        const cudaError_t code = cudaEventRecord(b.used, stream);
+        cuda_codes::forget(code);
+        b.taken = code != cudaSuccess;
+        if (b.taken) {
+          releasing::open_releases::of_process().add_failure(code, stream, source_place::current());
+        }
+      }
+    }
     void* add(std::size_t bytes, int device) {
       std::size_t size = std::size_t{1} << 20;
       while (size < bytes) size *= 2;
@@ -88,15 +104,22 @@ class pinned_pool {
       b.device = device;
       check_cuda(cudaMallocHost(&b.data, size));
       const cudaError_t status = cudaEventCreateWithFlags(&b.used, cudaEventDisableTiming);
-      if (status != cudaSuccess) cudaFreeHost(b.data);
+      if (status != cudaSuccess) give_back(b);
       check_cuda(status);
       all.push_back(b);
       return b.data;
     }
+    static void give_back(const block& b) noexcept {
+      const cudaError_t code = cudaFreeHost(b.data);
+      cuda_codes::forget(code);
+      if (code == cudaSuccess) return;
+      releasing::open_releases::of_process().add_host_failure(code, source_place::current());
+    }
     ~shared_blocks() {
+      const releasing::relaxed_capture guard;
       for (const block& b : all) {
         cudaEventDestroy(b.used);
-        cudaFreeHost(b.data);
+        give_back(b);
       }
     }
   };

@@ -54,6 +54,7 @@ BOOST_AUTO_TEST_CASE(locations) {
   const auto host = memory_location::host();
   const auto device0 = memory_location::on_device(0);
   const auto device1 = memory_location::on_device(1);
+  const auto closed1 = memory_location::closed(1);
   BOOST_TEST(host.accepts(host));
   BOOST_TEST(host.accepts(anywhere));
   BOOST_TEST(anywhere.accepts(device1));
@@ -61,8 +62,12 @@ BOOST_AUTO_TEST_CASE(locations) {
   BOOST_TEST(!host.accepts(device0));
   BOOST_TEST(!device0.accepts(device1));
   BOOST_TEST(!device0.accepts(host));
+  BOOST_TEST(!device1.accepts(closed1));
+  BOOST_TEST(anywhere.accepts(closed1));
   BOOST_TEST(host.to_string() == "host memory");
   BOOST_TEST(device1.to_string() == "memory of CUDA device 1");
+  BOOST_TEST(closed1.to_string() ==
+             "memory of a pool of CUDA device 1 without access for the group's other devices");
   BOOST_TEST(anywhere.to_string() == "memory anywhere");
 }
 
