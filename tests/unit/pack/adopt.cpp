@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "support/oracle.hpp"
+#include "support/refused.hpp"
 
 using namespace seqpack;
+using namespace seqpack::testing;
 using bounds = std::vector<offset_t>;
 
 namespace {
@@ -401,8 +403,8 @@ BOOST_AUTO_TEST_CASE(position_ids_with_a_tail) {
                         const std::vector<std::int32_t>& cu,
                         const std::vector<std::int32_t>& cu_padded) {
     const auto layout = from_position_ids(ids, no_context_parallel{}, options);
-    BOOST_TEST(layout.cu_seqlens() == cu, per_element());
-    BOOST_TEST(layout.cu_seqlens_padded() == cu_padded, per_element());
+    BOOST_TEST(layout.cu_seqlens() == cu, boost::test_tools::per_element());
+    BOOST_TEST(layout.cu_seqlens_padded() == cu_padded, boost::test_tools::per_element());
     BOOST_TEST(layout.sequences() == static_cast<offset_t>(cu.size()) - 1 - options.ghost);
   };
   // A ghost's ids count from 0, as a sequence's do.

@@ -176,9 +176,9 @@ BOOST_FIXTURE_TEST_CASE(outputs_in_the_bounds_of_a_view, fixture) {
   BOOST_CHECK_EXCEPTION(
       pack(host, layout, full_row, field(ragged, row(18))), invalid_input,
       says("field 0's target is in the memory of field 0's source bounds: outputs must not alias"));
-  BOOST_CHECK_EXCEPTION(
-      per_token(host, layout, full_row, labels(ragged, row(15))), invalid_input,
-      says("array 0's elements is in the memory of array 0's tokens bounds: outputs must not alias"));
+  BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, labels(ragged, row(15))), invalid_input,
+                        says("array 0's elements is in the memory of array 0's tokens bounds: "
+                             "outputs must not alias"));
   BOOST_TEST((memory == before));
   const left_padded_view shifted(batch(0), memory.data() + 8);
   BOOST_CHECK_EXCEPTION(

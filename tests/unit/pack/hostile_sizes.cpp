@@ -135,10 +135,12 @@ BOOST_AUTO_TEST_CASE(start_columns_that_would_wrap) {
   };
   check(smallest,
         "field 0's source row 0 start column is -9223372036854775808: it must be at least 0");
-  check(
-      largest,
-      "field 0's source row 0 size is -281474976710655: it must be at least 1, the real length of "
-      "the sequence");
+  check(largest,
+        "field 0's source row 0 start column is 9223372036854775807: it must be at most 2, the "
+        "columns of the row");
+  check(~std::uint64_t{0},
+        "field 0's source row 0 start column is 18446744073709551615: it must be at most 2, the "
+        "columns of the row");
 }
 
 BOOST_AUTO_TEST_CASE(dropped_tokens_add_up_to_all_of_them) {
