@@ -4,6 +4,7 @@
 
 #include "seqpack/pack/layout.hpp"
 #include "seqpack/pack/pack.hpp"
+#include "seqpack/pack/rearrange.hpp"
 #include "seqpack/pack/unpack.hpp"
 
 using namespace seqpack;
@@ -25,32 +26,38 @@ void run() {
 #endif
 
 // expect 1: the target of a field must be writable
+// errors 1: 1
 #if SEQPACK_FAIL == 1
   pack(host, layout, full_row, field(batch, read_only));
 #endif
 
 // expect 2: the source and the target of a field must have the same element type
+// errors 2: 1
 #if SEQPACK_FAIL == 2
   pack(host, layout, full_row, field(batch, wide));
 #endif
 
 // expect 3: the target of a field must be writable
+// errors 3: 1
 #if SEQPACK_FAIL == 3
   unpack(host, layout, full_row, field(packed, read_only_batch));
 #endif
 
 // expect 4: the fill of a field must be a value of its element type or a function of the column
+// errors 4: 1
 #if SEQPACK_FAIL == 4
   pack(host, layout, full_row, field(batch, packed, std::string("pad")));
 #endif
 
-// expect 5: the source of a packed field is a batch
+// expect 5: the source of a packed field is a batch: a batch_view.data, B, S., left_padded_view or ragged_view
+// errors 5: 1
 #if SEQPACK_FAIL == 5
   std::vector<int> other(3);
   pack(host, layout, full_row, field(other, packed));
 #endif
 
-// expect 6: the target of an unpacked field is a batch
+// expect 6: the target of an unpacked field is a batch: a batch_view.data, B, S., left_padded_view or ragged_view
+// errors 6: 1
 #if SEQPACK_FAIL == 6
   std::vector<int> other(3);
   unpack(host, layout, full_row, field(other, packed));
@@ -59,6 +66,7 @@ void run() {
 // A place is not a number.
 // expect 7: satisfaction of 'place<Place>' .with Place = int
 // expect 7: 'int' does not satisfy 'place'
+// errors 7: 1
 #if SEQPACK_FAIL == 7
   pack(host, layout, 0, field(batch, packed));
 #endif
@@ -73,7 +81,74 @@ void run() {
 // Without any field there is nothing to do.
 // expect 9: sizeof ... .From .... > 0 .with From = ...' evaluated to 'false'
 // expect 9: 'sizeof....From. > 0' .0 > 0. evaluated to false
+// errors 9: 1
 #if SEQPACK_FAIL == 9
   pack(host, layout, full_row);
+#endif
+
+// The ends of an unpack given to pack, and the other way round.
+// expect 10: the source of a packed field is a batch
+// errors 10: 1
+#if SEQPACK_FAIL == 10
+  pack(host, layout, full_row, field(packed, batch));
+#endif
+
+// expect 11: the target of an unpacked field is a batch
+// errors 11: 1
+#if SEQPACK_FAIL == 11
+  unpack_own(host, layout, shard{0}, field(batch, packed));
+#endif
+
+// expect 12: the target of a packed field is packed rows: a row_view, an mdspan or a contiguous range
+// errors 12: 1
+#if SEQPACK_FAIL == 12
+  pack(host, layout, full_row, field(batch, batch));
+#endif
+
+// expect 13: the source of an unpacked field is packed rows: a row_view, an mdspan or a contiguous range
+// errors 13: 1
+#if SEQPACK_FAIL == 13
+  unpack(host, layout, full_row, field(batch, batch));
+#endif
+
+// expect 14: the source and the target of a rearranged field are packed rows
+// errors 14: 1
+#if SEQPACK_FAIL == 14
+  rearrange(host, layout, full_row, all_shards, field(batch, packed));
+#endif
+
+// What is no view and nothing that packed rows can be made of; a temporary would be gone.
+// expect 15: the source of a field is a batch .batch_view, left_padded_view, ragged_view. or packed rows
+// errors 15: 1
+#if SEQPACK_FAIL == 15
+  unpack(host, layout, full_row, field(std::vector<int>(3), batch));
+#endif
+
+// expect 16: the target of a field is packed rows .row_view, an mdspan, or a contiguous range
+// errors 16: 1
+#if SEQPACK_FAIL == 16
+  std::vector<bool> bits(3);
+  pack(host, layout, full_row, field(batch, bits));
+#endif
+
+// expect 17: the source of a field is a batch
+// errors 17: 1
+#if SEQPACK_FAIL == 17
+  rearrange(host, layout, full_row, all_shards, field(ids.data(), packed));
+#endif
+
+// One field of several.
+// expect 18: the source and the target of a field must have the same element type
+// errors 18: 1
+#if SEQPACK_FAIL == 18
+  pack(host, layout, full_row, field(batch, packed), field(batch, wide));
+#endif
+
+// A list of lengths is no layout.
+// expect 19: satisfaction of 'layout<L>' .with L = std::vector<int
+// expect 19: 'std::vector<int>' does not satisfy 'layout'
+// errors 19: 1
+#if SEQPACK_FAIL == 19
+  pack(host, std::vector<int>{2, 1}, full_row, field(batch, packed));
 #endif
 }

@@ -37,7 +37,23 @@ template <class T>
 struct is_row_view<row_view<T>> : std::true_type {};
 
 template <class V>
-concept tokens_view = token_table<V> || is_row_view<V>::value;
+concept packed_rows = is_row_view<V>::value;
+
+template <class V>
+concept tokens_view = token_table<V> || packed_rows<V>;
+
+/// What an end of a field is given as: a view, or what packed rows can be made of.
+template <class X>
+concept viewable = tokens_view<std::remove_cvref_t<X>> || requires { row_view{std::declval<X>()}; };
+
+/// Takes the place of a field, or of an end of one, that a static_assert has refused: nothing else
+/// is said about it.
+struct refused {};
+using refused_field = field_t<refused, refused, refused>;
+
+/// Whether the ends of all fields have been accepted, so that they can be looked at.
+template <class... Ends>
+inline constexpr bool accepted = (!std::same_as<Ends, refused> && ...);
 
 /// Throws for a fill that the element type does not hold.
 template <class T>
@@ -76,8 +92,40 @@ constexpr auto as_view(X&& x) {
   using plain = std::remove_cvref_t<X>;
   if constexpr (tokens_view<plain>) {
     return plain{x};
-  } else {
+  } else if constexpr (viewable<X>) {
     return row_view{std::forward<X>(x)};
+  } else {
+    return refused{};
+  }
+}
+
+/// Says what is wrong with a field, once, and whether nothing is.
+template <class Source, class Target, class Fill>
+constexpr bool checked() {
+  if constexpr (!accepted<Source>) {
+    static_assert(
+        accepted<Source>,
+        "the source of a field is a batch (batch_view, left_padded_view, ragged_view) or "
+        "packed rows (row_view, an mdspan, or a contiguous range that outlives the call)");
+    return false;
+  } else if constexpr (!accepted<Target>) {
+    static_assert(
+        accepted<Target>,
+        "the target of a field is packed rows (row_view, an mdspan, or a contiguous range "
+        "that outlives the call) or a batch (batch_view, left_padded_view, ragged_view)");
+    return false;
+  } else {
+    using T = typename Target::element_type;
+    constexpr bool writable = !std::is_const_v<T>;
+    constexpr bool same_element = std::same_as<typename Source::value_type, std::remove_const_t<T>>;
+    constexpr bool filled = filler<Fill, std::remove_const_t<T>>;
+    static_assert(writable, "the target of a field must be writable");
+    static_assert(!writable || same_element,
+                  "the source and the target of a field must have the same element type");
+    static_assert(
+        !writable || !same_element || filled,
+        "the fill of a field must be a value of its element type or a function of the column");
+    return writable && same_element && filled;
   }
 }
 
@@ -102,16 +150,12 @@ constexpr auto field(From&& from, To&& to, Fill fill) {
   auto target = fields::as_view(std::forward<To>(to));
   using source_type = decltype(source);
   using target_type = decltype(target);
-  using T = typename target_type::element_type;
-  static_assert(!std::is_const_v<T>, "the target of a field must be writable");
-  static_assert(std::same_as<typename source_type::value_type, T>,
-                "the source and the target of a field must have the same element type");
-  static_assert(
-      filler<Fill, T>,
-      "the fill of a field must be a value of its element type or a function of the column");
-  if constexpr (std::invocable<const Fill&, offset_t>) {
+  if constexpr (!fields::checked<source_type, target_type, Fill>()) {
+    return fields::refused_field{};
+  } else if constexpr (std::invocable<const Fill&, offset_t>) {
     return field_t<source_type, target_type, Fill>{source, target, fill};
   } else {
+    using T = typename target_type::element_type;
     if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<Fill>) {
       if (!holds_exactly<T>(fill)) fields::refuse_fill<T>("fill", std::to_string(fill));
     }
@@ -122,8 +166,13 @@ constexpr auto field(From&& from, To&& to, Fill fill) {
 /// The same with the fill value T{}.
 template <class From, class To>
 constexpr auto field(From&& from, To&& to) {
-  using T = typename decltype(fields::as_view(std::forward<To>(to)))::value_type;
-  return field(std::forward<From>(from), std::forward<To>(to), T{});
+  using target_type = decltype(fields::as_view(std::forward<To>(to)));
+  if constexpr (fields::accepted<target_type>) {
+    using T = typename target_type::value_type;
+    return field(std::forward<From>(from), std::forward<To>(to), T{});
+  } else {
+    return field(std::forward<From>(from), std::forward<To>(to), 0);
+  }
 }
 
 namespace fields {

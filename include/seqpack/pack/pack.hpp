@@ -86,9 +86,6 @@ struct pack_move {
 template <class Executor, class View, class Place, class From, class T, class Fill>
 void require_field(checks::subject whose, const View& view, Place at,
                    const field_t<From, row_view<T>, Fill>& f) {
-  static_assert(token_table<From>,
-                "the source of a packed field is a batch: a batch_view, "
-                "left_padded_view or ragged_view");
   checks::require_equal(whose, "target rows", f.to.rows, view.rows(at),
                         "the tokens of the layout in this place");
   checks::require_equal(whose, "target payload", f.to.payload, f.from.payload(),
@@ -104,6 +101,10 @@ void add_regions(Regions& memory, checks::subject whose, const Field& f) {
   memory.read(f.from.bounds_touched(), whose, "source bounds");
   memory.write(f.to.touched(), whose, "target");
 }
+
+/// Whether pack takes a field.
+template <class From, class To>
+concept packs = token_table<From> && fields::packed_rows<To>;
 
 /// All fields of a pack.
 template <class View, class Place, class... From, class... T, class... Fill>
@@ -137,7 +138,7 @@ auto make_operation(const View& view, Place at, const field_t<From, row_view<T>,
 /// O(elements written), plus a search of O(log B) for some thousand rows on a cuda_stream, and for
 /// every 16 bytes with Thrust's CUDA policies.
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0)
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (packing::packs<From, To> && ...)
 void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... all) {
   const auto view = layout.view();
   view.require_place(at);
@@ -152,6 +153,19 @@ void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fil
   fields::run_in_parts(
       [&](const auto&... part) { execute(where, packing::make_operation(view, at, part...)); },
       all...);
+}
+
+/// Does not compile: says in words which end of a field is wrong.
+template <executor E, layout L, place Place, class... From, class... To, class... Fill>
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(packing::packs<From, To> && ...))
+void pack(const E&, const L&, Place, const field_t<From, To, Fill>&...) {
+  constexpr bool from_batches = (token_table<From> && ...);
+  static_assert(from_batches || !fields::accepted<From...>,
+                "the source of a packed field is a batch: a batch_view(data, B, S), "
+                "left_padded_view or ragged_view");
+  static_assert(!from_batches || !fields::accepted<From...>,
+                "the target of a packed field is packed rows: a row_view, an mdspan or a "
+                "contiguous range");
 }
 
 }  // namespace seqpack

@@ -162,4 +162,15 @@ void rearrange(const E& where, const L& layout, From from, To to,
       all...);
 }
 
+/// Does not compile: says in words that a field is not made of packed rows.
+template <executor E, layout L, whole_place From, place To, class... S, class... T, class... Fill>
+  requires runs_on<E, L> && (sizeof...(T) > 0) &&
+           (!((fields::packed_rows<S> && fields::packed_rows<T>) && ...))
+void rearrange(const E&, const L&, From, To, const field_t<S, T, Fill>&...) {
+  static_assert(
+      !fields::accepted<S...>,
+      "the source and the target of a rearranged field are packed rows: row_views, mdspans "
+      "or contiguous ranges");
+}
+
 }  // namespace seqpack

@@ -137,9 +137,6 @@ struct unpack_move {
 template <class Executor, class View, class Place, class T, class To, class Fill>
 void require_field(checks::subject whose, const View& view, Place at,
                    const field_t<row_view<T>, To, Fill>& f) {
-  static_assert(token_table<To>,
-                "the target of an unpacked field is a batch: a batch_view, "
-                "left_padded_view or ragged_view");
   checks::require_equal(whose, "source rows", f.from.rows, view.rows(at),
                         "the tokens of the layout in this place");
   checks::require_equal(whose, "target payload", f.to.payload(), f.from.payload,
@@ -156,6 +153,22 @@ void add_regions(Regions& memory, checks::subject whose, const Field& f) {
   memory.read(f.from.touched(), whose, "source");
   memory.read(f.to.bounds_touched(), whose, "target bounds");
   memory.write(f.to.touched(), whose, "target");
+}
+
+/// Whether unpack takes a field.
+template <class From, class To>
+concept unpacks = fields::packed_rows<From> && token_table<To>;
+
+/// Says in words which end of a field is wrong.
+template <class... From, class... To, class... Fill>
+constexpr void refuse(const field_t<From, To, Fill>&...) {
+  constexpr bool to_batches = (token_table<To> && ...);
+  static_assert(to_batches || !fields::accepted<To...>,
+                "the target of an unpacked field is a batch: a batch_view(data, B, S), "
+                "left_padded_view or ragged_view");
+  static_assert(!to_batches || !fields::accepted<To...>,
+                "the source of an unpacked field is packed rows: a row_view, an mdspan or a "
+                "contiguous range");
 }
 
 /// All fields of an unpack.
@@ -203,7 +216,7 @@ void run(const E& where, const L& layout, Place at, const Fields&... all) {
 /// Allocates nothing. Does not synchronise; one kernel launch on a device for every 64 fields.
 /// O(elements written).
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0)
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (unpacking::unpacks<From, To> && ...)
 void unpack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... fields) {
   unpacking::run<unpacking::write::everything>(where, layout, at, fields...);
 }
@@ -211,10 +224,22 @@ void unpack(const E& where, const L& layout, Place at, const field_t<From, To, F
 /// The same, but writes the rank's own real tokens alone and leaves the rest of the targets as it
 /// is.
 template <executor E, layout L, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0)
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (unpacking::unpacks<From, To> && ...)
 void unpack_own(const E& where, const L& layout, shard at,
                 const field_t<From, To, Fill>&... fields) {
   unpacking::run<unpacking::write::held_tokens>(where, layout, at, fields...);
+}
+
+/// Does not compile: says in words which end of a field is wrong.
+template <executor E, layout L, place Place, class... From, class... To, class... Fill>
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(unpacking::unpacks<From, To> && ...))
+void unpack(const E&, const L&, Place, const field_t<From, To, Fill>&... fields) {
+  unpacking::refuse(fields...);
+}
+template <executor E, layout L, class... From, class... To, class... Fill>
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(unpacking::unpacks<From, To> && ...))
+void unpack_own(const E&, const L&, shard, const field_t<From, To, Fill>&... fields) {
+  unpacking::refuse(fields...);
 }
 
 }  // namespace seqpack
