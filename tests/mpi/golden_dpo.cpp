@@ -9,7 +9,7 @@ using namespace seqpack;
 using namespace seqpack::testing;
 
 BOOST_AUTO_TEST_CASE(preferences) {
-  on_every_grid("dpo", [](grid_checks& checks, const auto& c, const std::string& which) {
+  on_every_grid("dpo", 3, [](grid_checks& checks, const auto& c, const std::string& which) {
     with_dpo(c, [&](const auto& loss) {
       for_each_sharding(
           [&](const auto& sharding) { checks.check<double>(c, which, loss, sharding); });

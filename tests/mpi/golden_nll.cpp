@@ -42,7 +42,7 @@ struct nll_of_logits {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(log_likelihood) {
-  on_every_grid("nll", [](grid_checks& checks, const auto& c, const std::string& which) {
+  on_every_grid("nll", 5, [](grid_checks& checks, const auto& c, const std::string& which) {
     using enum chosen_sharding::kind;
     checks.check<double>(c, which, nll{}, zigzag{}, chosen_sharding{contiguous_kind},
                          chosen_sharding{striped_kind});
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(log_likelihood) {
 }
 
 BOOST_AUTO_TEST_CASE(log_likelihood_of_logits) {
-  on_every_grid("nll", [](grid_checks& checks, const auto& c, const std::string& which) {
+  on_every_grid("nll", 5, [](grid_checks& checks, const auto& c, const std::string& which) {
     for_each_sharding(
         [&](const auto& sharding) { checks.check<double>(c, which, nll_of_logits{}, sharding); });
   });

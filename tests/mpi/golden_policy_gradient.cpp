@@ -9,7 +9,7 @@ using namespace seqpack;
 using namespace seqpack::testing;
 
 BOOST_AUTO_TEST_CASE(policy_gradients) {
-  on_every_grid("clipped_pg", [](grid_checks& checks, const auto& c, const std::string& which) {
+  on_every_grid("clipped_pg", 5, [](grid_checks& checks, const auto& c, const std::string& which) {
     with_policy_gradient(c, [&](const auto& loss) {
       for_each_sharding(
           [&](const auto& sharding) { checks.check<double>(c, which, loss, sharding); });

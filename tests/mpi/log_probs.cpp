@@ -173,6 +173,50 @@ BOOST_FIXTURE_TEST_CASE(a_mistake_on_one_rank_is_an_error_on_all, frame) {
   check<double>("even", 1e-13);
 }
 
+// What is gathered would have another size there.
+BOOST_FIXTURE_TEST_CASE(an_entropy_that_one_rank_alone_asks_for, frame) {
+  const column_range columns = columns_of("even");
+  auto part = mine<float>(columns);
+  const log_prob_state<float> state(host, rows, me == 0);
+  for (offset_t t = 0; t < rows; ++t) *state.rows().log_probs.at(t) = 77;
+  const auto call = [&] {
+    label_log_probs(host, tp, matrix_view<float>(part.data(), rows, columns.size()), columns,
+                    row_labels, state.rows(), {.check_all_ranks = true});
+  };
+  if (size == 1) {
+    call();
+    found.check(*state.rows().entropy.at(0) > 0, "an entropy on the only rank");
+  } else {
+    found.throws<collective_mismatch>(call, "hash of the options, sizes or order of the call",
+                                      "an entropy on one rank", true);
+    found.check(*state.rows().log_probs.at(0) == 77, "nothing was written");
+  }
+  check<double>("even", 1e-13);  // the group is usable
+}
+
+BOOST_FIXTURE_TEST_CASE(a_vocabulary_that_is_larger_on_one_rank, frame) {
+  const std::vector<int> ids(6, 1);
+  const auto layout =
+      make_layout(std::vector{3, 2}, padding{each_multiple_of<>{2 * size}}, context_parallel{size});
+  self_communicator alone;
+  std::vector<double> out(4, 7);
+  const auto call = [&](offset_t columns) {
+    std::vector<double> logits(static_cast<std::size_t>(layout.shard_tokens() * columns), 1);
+    next_token_logprobs(host, layout, tp, alone, batch_view<const int>(ids.data(), 2, 3),
+                        matrix_view<double>(logits.data(), layout.shard_tokens(), columns),
+                        column_range(columns), batch_view<double>(out.data(), 2, 2),
+                        {.check_all_ranks = true});
+  };
+  if (size > 1) {
+    found.throws<collective_mismatch>([&] { call(me == size - 1 ? 5 : 4); },
+                                      "hash of the options, sizes or order of the call",
+                                      "a vocabulary of 4 and of 5", true);
+    found.equal(out, std::vector<double>(4, 7), "nothing was written");
+  }
+  call(4);
+  found.check(std::abs(out[0] + std::log(4.0)) < 1e-14, "the group is usable");
+}
+
 // In the batch, over a grid: what is wrong on one rank of one group is told to all of the other.
 BOOST_FIXTURE_TEST_CASE(mistakes_in_the_batch_reach_the_whole_grid, frame) {
   if (size % 2 != 0) return found.check(true, "needs an even number of ranks");

@@ -186,10 +186,11 @@ class grid_checks {
   long long expected_rows_ = 0;
 };
 
-/// Calls f(checks, case, its name) for the cases of a loss, on every grid that the ranks can be.
-/// Those that would be there more than three times are left to tests with fewer ranks.
+/// Calls f(checks, case, its name) for the cases of a loss, of which there are so many, on every grid
+/// that the ranks can be. Those that would be there more than three times are left to tests with
+/// fewer ranks.
 template <class F>
-void on_every_grid(const std::string& loss, const F& f) {
+void on_every_grid(const std::string& loss, std::size_t expected_cases, const F& f) {
   auto all = world();
   auto found = my_findings();
   const auto cases = golden::loss_cases();
@@ -199,15 +200,18 @@ void on_every_grid(const std::string& loss, const F& f) {
       auto made = make_grid(all, cp_size, tp_size);
       if (!made) continue;
       grid_checks checks(found, *made);
+      std::size_t count = 0;
       for (std::size_t k = 0; k < cases.size(); ++k) {
         // Grids side by side are at different cases.
         const std::size_t at = (k + static_cast<std::size_t>(made->data)) % cases.size();
         if (cases[at].loss != loss) continue;
+        ++count;
         f(checks, cases[at],
           "CP " + std::to_string(cp_size) + ", TP " + std::to_string(tp_size) + ", case " +
               std::to_string(at));
       }
       checks.finish();
+      found.equal(count, expected_cases, "cases of " + loss);
     }
   }
   found.report();
