@@ -12,6 +12,7 @@
 #include <climits>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
+#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/source_place.hpp"
@@ -385,10 +387,26 @@ inline void require_size(const char* name, offset_t size) {
 
 /// One rank's part in making a group over another one: the id, from rank 0, and what went wrong.
 struct invitation {
-  ncclUniqueId id;
+  ncclUniqueId id{};
   cudaError_t cuda = cudaSuccess;
   ncclResult_t nccl = ncclSuccess;
   int device = 0;
+
+  void write(records::writer& to) const {
+    to.raw(&id, sizeof id);
+    to.put(static_cast<std::int32_t>(cuda));
+    to.put(static_cast<std::int32_t>(nccl));
+  }
+  /// The device is of no use to others.
+  static invitation read(records::reader& from) {
+    invitation r;
+    from.raw(&r.id, sizeof r.id);
+    r.cuda = static_cast<cudaError_t>(
+        from.get<std::int32_t>("code of CUDA", 0, static_cast<std::int32_t>(cudaErrorUnknown)));
+    r.nccl = static_cast<ncclResult_t>(
+        from.get<std::int32_t>("code of NCCL", 0, static_cast<std::int32_t>(ncclNumResults) - 1));
+    return r;
+  }
 };
 
 inline invitation invite(bool makes_id) {
