@@ -630,7 +630,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
       return nccl::has_failed(group) || (work != cudaErrorNotReady && group == ncclSuccess);
     });
     if (nccl::has_failed(group)) fail(nccl_error(group, "an operation in the stream", get()));
-    if (!over) fail(deadline_passed("the stream", at().deadline));
+    if (!over) fail(deadline_passed(operation_text("the stream"), at().deadline));
     if (nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
     check(work);
   }
@@ -778,13 +778,13 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
 
   /// Puts an operation into the stream.
   template <class Start>
-  void run(const char* operation, const Start& start,
-           source_place where = source_place::current()) {
+  void run(const char* call, const Start& start, source_place where = source_place::current()) {
     require_usable();
     const nccl::current_device here(at().device);
+    const std::string text = operation_text(call);
     try {
-      handle_.settle(ncclSuccess, operation, where);
-      handle_.settle(start(), operation, where);
+      handle_.settle(ncclSuccess, text.c_str(), where);
+      handle_.settle(start(), text.c_str(), where);
     } catch (const communication_error& e) {
       give_up(e.reason());
       throw;
