@@ -57,8 +57,7 @@ BOOST_FIXTURE_TEST_CASE(static_and_dynamic_policies_agree, frame) {
   found.check(true, "no rank throws");
 }
 
-BOOST_FIXTURE_TEST_CASE(one_number_differs, frame) {
-  if (size < 2) return found.check(true, "more ranks");
+BOOST_FIXTURE_TEST_CASE(one_number_differs, frame, *at_least(2)) {
   for (offset_t odd = 0; odd < size; ++odd) {
     // Of two ranks the lower one is right, so that rank 1 is named in any case.
     const offset_t named = size == 2 ? 1 : odd;
@@ -71,15 +70,13 @@ BOOST_FIXTURE_TEST_CASE(one_number_differs, frame) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(all_numbers_differ, frame) {
-  if (size != 3) return found.check(true, "three ranks");
+BOOST_FIXTURE_TEST_CASE(all_numbers_differ, frame, *exactly(3)) {
   all_refuse([&] { agree(group, static_cast<std::uint64_t>(10 + me), "step"); },
              "step on rank 1 is 11: it must be 10, as on rank 0; refused on 2 ranks: 1, 2",
              "all numbers differ");
 }
 
-BOOST_FIXTURE_TEST_CASE(one_layout_differs, frame) {
-  if (size < 2) return found.check(true, "more ranks");
+BOOST_FIXTURE_TEST_CASE(one_layout_differs, frame, *at_least(2)) {
   const offset_t odd = size - 1;
   const std::string on = " on rank " + std::to_string(odd) + " is ";
   const auto differ = [&](const auto& other, const auto& layout, const std::string& text) {
@@ -108,8 +105,7 @@ BOOST_FIXTURE_TEST_CASE(one_layout_differs, frame) {
              "a layout with a name");
 }
 
-BOOST_FIXTURE_TEST_CASE(other_subjects_and_other_calls, frame) {
-  if (size < 2) return found.check(true, "more ranks");
+BOOST_FIXTURE_TEST_CASE(other_subjects_and_other_calls, frame, *at_least(2)) {
   const offset_t odd = size - 1;
   const std::string last = std::to_string(odd);
   all_refuse([&] { agree(group, 7, me == odd ? "epoch" : "step"); },
@@ -122,8 +118,7 @@ BOOST_FIXTURE_TEST_CASE(other_subjects_and_other_calls, frame) {
              "a number and a layout");
 }
 
-BOOST_FIXTURE_TEST_CASE(world_ranks_are_named_in_a_reordered_group, frame) {
-  if (size < 2) return found.check(true, "more ranks");
+BOOST_FIXTURE_TEST_CASE(world_ranks_are_named_in_a_reordered_group, frame, *at_least(2)) {
   auto reversed = group.split(0, -me);
   const std::string world_last = std::to_string(size - 1);
   found.throws<collective_mismatch>(

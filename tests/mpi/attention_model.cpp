@@ -166,12 +166,11 @@ BOOST_FIXTURE_TEST_CASE(every_grid_gives_the_loss_of_the_oracle, frame) {
   on_every_grid(all, [&](grid& g) { check_loss(g, attention_texts()); });
 }
 
-BOOST_FIXTURE_TEST_CASE(ranks_without_sequences_take_part, frame) {
+BOOST_FIXTURE_TEST_CASE(ranks_without_sequences_take_part, frame, *at_least(2)) {
   const std::vector<tokens> two{to_tokens("A"), to_tokens("Only this one counts.")};
   on_every_grid(all, [&](grid& g) {
     if (g.data_size > 1) check_loss(g, two);
   });
-  found.check(true, "with one rank there is nothing to deal");
 }
 
 BOOST_FIXTURE_TEST_CASE(no_sequence_sees_another, frame) {

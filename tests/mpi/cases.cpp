@@ -65,8 +65,7 @@ BOOST_AUTO_TEST_CASE(case_65_a_transposed_source_is_refused_on_all_ranks) {
                 [&] { broadcast_tensor(mine, group_rank{0}, group); });
 }
 
-BOOST_AUTO_TEST_CASE(case_66_float16_against_float32) {
-  if (world_size() < 2) return;
+BOOST_AUTO_TEST_CASE(case_66_float16_against_float32, *at_least(2)) {
   auto group = world();
   std::vector<float16> source(4);
   std::vector<float> target(4, 5.0f);
@@ -108,8 +107,7 @@ BOOST_AUTO_TEST_CASE(flags_and_narrow_floats_travel) {
   BOOST_TEST(any.as<float16>().elements()[1].bits == 0xC000);
 }
 
-BOOST_AUTO_TEST_CASE(case_68_float32_against_int64) {
-  if (world_size() != 2) return;
+BOOST_AUTO_TEST_CASE(case_68_float32_against_int64, *exactly(2)) {
   auto group = world();
   std::vector<float> floats(10, 1.0f);
   std::vector<std::int64_t> integers(10, 9);
@@ -127,8 +125,7 @@ BOOST_AUTO_TEST_CASE(case_68_float32_against_int64) {
   BOOST_TEST(integers == std::vector<std::int64_t>(10, 9), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(case_69_many_numbers_against_few) {
-  if (world_size() < 2) return;
+BOOST_AUTO_TEST_CASE(case_69_many_numbers_against_few, *at_least(2)) {
   auto group = world();
   const bool few = group.rank().value == group.size() - 1;
   std::vector<float> numbers(few ? 64 : 24084544, few ? 3.0f : 1.0f);
@@ -150,8 +147,7 @@ BOOST_AUTO_TEST_CASE(case_71_a_null_tensor_on_the_source) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(case_72_callers_that_are_no_members_raise_at_once) {
-  if (world_size() != 4) return;
+BOOST_AUTO_TEST_CASE(case_72_callers_that_are_no_members_raise_at_once, *exactly(4)) {
   auto all = world();
   auto group = subgroup(all, {{2}, {3}});
   const float me = static_cast<float>(my_world_rank());
@@ -168,8 +164,7 @@ BOOST_AUTO_TEST_CASE(case_72_callers_that_are_no_members_raise_at_once) {
   BOOST_TEST(numbers == std::vector<float>(2, me), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(case_73_a_group_of_one_that_is_not_rank_0) {
-  if (world_size() < 2) return;
+BOOST_AUTO_TEST_CASE(case_73_a_group_of_one_that_is_not_rank_0, *at_least(2)) {
   auto all = world();
   auto group = subgroup(all, {{1}});
   if (!group.is_member()) return;
@@ -180,8 +175,7 @@ BOOST_AUTO_TEST_CASE(case_73_a_group_of_one_that_is_not_rank_0) {
   BOOST_TEST(received.data() == ones.data());
 }
 
-BOOST_AUTO_TEST_CASE(case_74_the_root_is_a_rank_of_the_group) {
-  if (world_size() < 4) return;
+BOOST_AUTO_TEST_CASE(case_74_the_root_is_a_rank_of_the_group, *at_least(4)) {
   auto all = world();
   auto group = subgroup(all, {{1}, {3}});
   if (!group.is_member()) return;
@@ -197,8 +191,7 @@ BOOST_AUTO_TEST_CASE(case_74_the_root_is_a_rank_of_the_group) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(case_75_every_pipeline_stage_has_the_same_packed_parameters) {
-  if (world_size() != 8) return;
+BOOST_AUTO_TEST_CASE(case_75_every_pipeline_stage_has_the_same_packed_parameters, *exactly(8)) {
   // 4 stages of 2 tensor-parallel ranks; only the first rank has the batch.
   auto all = world();
   std::vector<std::int32_t> lengths;

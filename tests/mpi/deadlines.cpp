@@ -7,6 +7,7 @@
 #include "seqpack/comm/broadcast.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "seqpack/pack/layout.hpp"
+#include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/context_gather.hpp"
 #include "support/mpi.hpp"
 
@@ -34,6 +35,24 @@ bool passed(const deadline_passed& e) {
   BOOST_TEST(e.waited().count() == 500);
   const std::string what = e.what();
   BOOST_TEST(what.find(" has waited 500 ms for another rank") != std::string::npos, what);
+  BOOST_TEST(what.find(" (at seqpack/comm/mpi.hpp:") != std::string::npos, what);
+  BOOST_TEST(what.find(" (at /") == std::string::npos, what);
+  return true;
+}
+
+/// What a rank throws in a call of this name where the last rank has not come.
+std::string missing_text(const std::string& call) {
+  std::string members;
+  for (int r = 0; r < world_size(); ++r) members += (r > 0 ? ", " : "") + std::to_string(r);
+  return call + " on rank " + std::to_string(my_world_rank()) + " of the group {" + members +
+         "} has waited 500 ms for another rank, the deadline of the communicator; rank " +
+         std::to_string(world_size() - 1) + " has not come";
+}
+
+/// What a rank throws that finds what the others have left.
+bool met_what_was_left(const communication_error& e) {
+  BOOST_TEST(e.reason().find(" has met what rank ") != std::string::npos, e.reason());
+  BOOST_TEST(e.reason().find(" and is gone") != std::string::npos, e.reason());
   return true;
 }
 
@@ -70,29 +89,50 @@ void check_refuses_everything(mpi_communicator& group) {
 }
 
 /// The last rank never makes the call; the others must not wait for ever.
+/// \param text the name of the call and that of MPI, where the others know who is missing
 template <class Call>
-void check_missing_rank(Call&& call) {
-  if (world_size() == 1) return;
+void check_missing_rank(Call&& call, const std::string& text = "") {
   auto group = hasty_world();
   if (group.rank().value < group.size() - 1) {
-    check_time([&] { BOOST_CHECK_EXCEPTION(call(group), deadline_passed, passed); });
+    check_time([&] {
+      BOOST_CHECK_EXCEPTION(call(group), deadline_passed, [&](const deadline_passed& e) {
+        if (!text.empty()) BOOST_TEST(e.reason() == missing_text(text));
+        return passed(e);
+      });
+    });
     check_refuses_everything(group);
   }
   meet();
 }
 
+/// A barrier is pending on it.
+void check_unfinished(MPI_Comm comm) {
+  const auto refused = [](const communication_error& e) {
+    BOOST_TEST(
+        e.reason() ==
+        "the communicator cannot be used any more: duplicate (MPI_Ibarrier) has waited 500 ms "
+        "for another rank, the deadline of the communicator");
+    return true;
+  };
+  BOOST_CHECK_EXCEPTION(mpi_communicator::duplicate(comm, hasty), communication_error, refused);
+  BOOST_CHECK_EXCEPTION(mpi_communicator::borrow(comm), communication_error, refused);
+  BOOST_CHECK_EXCEPTION(mpi_communicator::adopt(comm), communication_error, refused);
+}
+
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_rank_that_never_comes_to_a_broadcast_of_a_tensor) {
+BOOST_AUTO_TEST_CASE(a_rank_that_never_comes_to_a_broadcast_of_a_tensor, *at_least(2)) {
   std::vector<float> buffer(5, -1.0f);
-  check_missing_rank([&](auto& group) {
-    // The missing rank is the root: nobody has the data.
-    broadcast_tensor(tensor_view(buffer), group_rank{group.size() - 1}, group);
-  });
+  check_missing_rank(
+      [&](auto& group) {
+        // The missing rank is the root: nobody has the data.
+        broadcast_tensor(tensor_view(buffer), group_rank{group.size() - 1}, group);
+      },
+      "broadcast_tensor (MPI_Iallgather)");
   BOOST_TEST(buffer == std::vector<float>(5, -1.0f), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_root_that_is_there_changes_no_buffer_either) {
+BOOST_AUTO_TEST_CASE(a_root_that_is_there_changes_no_buffer_either, *at_least(2)) {
   std::vector<float> buffer(5, my_world_rank() == 0 ? 3.0f : -1.0f);
   check_missing_rank(
       [&](auto& group) { broadcast_tensor(tensor_view(buffer), group_rank{0}, group); });
@@ -103,20 +143,23 @@ BOOST_AUTO_TEST_CASE(a_root_that_is_there_changes_no_buffer_either) {
 // Memory that MPI keeps after a deadline must live on.
 static std::vector<int> in_flight(4096);
 
-BOOST_AUTO_TEST_CASE(a_rank_that_never_comes_to_the_bare_collectives) {
+BOOST_AUTO_TEST_CASE(a_rank_that_never_comes_to_the_bare_collectives, *at_least(2)) {
   int* const out = in_flight.data();
   const int* const in = in_flight.data() + 2048;
-  check_missing_rank([&](auto& group) { group.all_gather(in, out, 100); });
-  check_missing_rank([&](auto& group) { group.all_reduce(in, out, 100, reduction::sum); });
-  check_missing_rank([&](auto& group) { group.reduce_scatter(in, out, 100, reduction::max); });
+  check_missing_rank([&](auto& group) { group.all_gather(in, out, 100); },
+                     "all_gather (MPI_Iallgather)");
+  check_missing_rank([&](auto& group) { group.all_reduce(in, out, 100, reduction::sum); },
+                     "all_reduce (MPI_Iallreduce)");
+  check_missing_rank([&](auto& group) { group.reduce_scatter(in, out, 100, reduction::max); },
+                     "reduce_scatter (MPI_Ireduce_scatter_block)");
   check_missing_rank([&](auto& group) { group.broadcast(out, 100, {group.size() - 1}); });
   check_missing_rank([&](auto& group) { group.join_broadcast(100, {group.size() - 1}); });
-  check_missing_rank([&](auto& group) { group.split(0, 0); });
-  check_missing_rank([&](auto& group) { subgroup(group, {{0}}); });
+  check_missing_rank([&](auto& group) { group.split(0, 0); }, "split (MPI_Iallgather)");
+  check_missing_rank([&](auto& group) { subgroup(group, {{0}}); }, "subgroup (MPI_Iallgather)");
+  check_missing_rank([&](auto& group) { agree(group, 7, "step"); }, "agree (MPI_Iallgather)");
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_never_comes_to_make_a_communicator) {
-  if (world_size() == 1) return;
+BOOST_AUTO_TEST_CASE(a_rank_that_never_comes_to_make_a_communicator, *at_least(2)) {
   // A communicator of its own, so that the meeting that is never finished hurts nobody else.
   MPI_Comm base = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &base);
@@ -125,6 +168,10 @@ BOOST_AUTO_TEST_CASE(a_rank_that_never_comes_to_make_a_communicator) {
   auto others = all.split(missing ? std::nullopt : std::optional<offset_t>(0), 0);
   if (!missing) {
     BOOST_CHECK_EXCEPTION(mpi_communicator::duplicate(base, hasty), deadline_passed, passed);
+    check_unfinished(base);
+    MPI_Comm copy_of_others = MPI_COMM_NULL;  // the mark is that communicator's alone
+    MPI_Comm_dup(others.get(), &copy_of_others);
+    BOOST_TEST(mpi_communicator::adopt(copy_of_others).size() == world_size() - 1);
     // MPI can go on making communicators of those who are there.
     auto again = mpi_communicator::duplicate(others.get(), patient);
     auto part = again.split(0, 0);
@@ -135,11 +182,24 @@ BOOST_AUTO_TEST_CASE(a_rank_that_never_comes_to_make_a_communicator) {
   meet();
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_comes_too_late_to_a_split_finds_out) {
-  if (world_size() == 1) return;
-  auto group = hasty_world();
+BOOST_AUTO_TEST_CASE(a_rank_that_comes_too_late_to_make_a_communicator_has_its_original_marked_too,
+                     *at_least(2)) {
+  MPI_Comm base = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &base);
   if (my_world_rank() == 0) std::this_thread::sleep_for(1500ms);
-  BOOST_CHECK_EXCEPTION(group.split(0, 0), deadline_passed, passed);
+  BOOST_CHECK_EXCEPTION(mpi_communicator::duplicate(base, hasty), deadline_passed, passed);
+  check_unfinished(base);
+  meet();
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_comes_too_late_to_a_split_finds_out, *at_least(2)) {
+  auto group = hasty_world();
+  if (my_world_rank() == 0) {
+    std::this_thread::sleep_for(1500ms);
+    BOOST_CHECK_EXCEPTION(group.split(0, 0), communication_error, met_what_was_left);
+  } else {
+    BOOST_CHECK_EXCEPTION(group.split(0, 0), deadline_passed, passed);
+  }
   meet();
 }
 
@@ -151,21 +211,23 @@ BOOST_AUTO_TEST_CASE(a_rank_that_is_late_is_waited_for) {
   BOOST_TEST(numbers == std::vector<int>(3, world_size() - 1), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_comes_too_late_is_told_too) {
-  if (world_size() == 1) return;
+BOOST_AUTO_TEST_CASE(a_rank_that_comes_too_late_is_told_too, *at_least(2)) {
   auto group = hasty_world();
   std::vector<int> numbers(3, my_world_rank());
-  if (group.rank().value == group.size() - 1) std::this_thread::sleep_for(2000ms);
-  BOOST_CHECK_EXCEPTION(broadcast_tensor(tensor_view(numbers), group_rank{0}, group),
-                        deadline_passed, passed);
+  const auto call = [&] { broadcast_tensor(tensor_view(numbers), group_rank{0}, group); };
+  if (group.rank().value == group.size() - 1) {
+    std::this_thread::sleep_for(2000ms);
+    BOOST_CHECK_EXCEPTION(call(), communication_error, met_what_was_left);
+  } else {
+    BOOST_CHECK_EXCEPTION(call(), deadline_passed, passed);
+  }
   BOOST_TEST(numbers == std::vector<int>(3, my_world_rank()), boost::test_tools::per_element());
   meet();
 }
 
-BOOST_AUTO_TEST_CASE(what_the_library_gave_to_mpi_outlives_the_call) {
+BOOST_AUTO_TEST_CASE(what_the_library_gave_to_mpi_outlives_the_call, *at_least(2)) {
   // Rank 0 comes when the others have given up: they go on, and MPI writes to where the messages of
   // rank 0 belong. What is freed too early is found by the address sanitizer.
-  if (world_size() == 1) return;
   const bool late = my_world_rank() == 0;
   auto joining = hasty_world();
   auto exchanging = hasty_world();
@@ -174,11 +236,9 @@ BOOST_AUTO_TEST_CASE(what_the_library_gave_to_mpi_outlives_the_call) {
   std::vector<int> numbers(3, 5);
   if (late) {
     joining.broadcast(numbers.data(), 3, {0});
-    BOOST_CHECK_THROW(exchanging.split(0, 0), deadline_passed);
-    try {
-      broadcast_tensor(numbers, group_rank{0}, receiving);  // it may find all answers, or not
-    } catch (const deadline_passed&) {
-    }
+    BOOST_CHECK_EXCEPTION(exchanging.split(0, 0), communication_error, met_what_was_left);
+    BOOST_CHECK_EXCEPTION(broadcast_tensor(numbers, group_rank{0}, receiving), communication_error,
+                          met_what_was_left);
   } else {
     BOOST_CHECK_THROW(joining.join_broadcast(12, {0}), deadline_passed);
     BOOST_CHECK_THROW(exchanging.split(0, 0), deadline_passed);
@@ -188,10 +248,10 @@ BOOST_AUTO_TEST_CASE(what_the_library_gave_to_mpi_outlives_the_call) {
   for (int k = 0; k < 3; ++k) meet();
 }
 
-BOOST_AUTO_TEST_CASE(a_tensor_of_the_library_outlives_a_root_that_stops_between_two_messages) {
+BOOST_AUTO_TEST_CASE(a_tensor_of_the_library_outlives_a_root_that_stops_between_two_messages,
+                     *at_least(2)) {
   // The root's allocation is its own business, so that it can be slow: here a receiver is, and the
   // root of a long message waits for it. The others have memory of the library.
-  if (world_size() == 1) return;
   auto group = hasty_world();
   const int last = world_size() - 1;
   static std::vector<float> data(1 << 20, 3.0f);  // not eager; it must live on
@@ -210,8 +270,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_of_the_library_outlives_a_root_that_stops_between_
   for (int k = 0; k < 3; ++k) meet();
 }
 
-BOOST_AUTO_TEST_CASE(a_workspace_of_the_library_outlives_a_gather_that_failed) {
-  if (world_size() == 1) return;
+BOOST_AUTO_TEST_CASE(a_workspace_of_the_library_outlives_a_gather_that_failed, *at_least(2)) {
   const offset_t ranks = world_size();
   constexpr offset_t payload = 1 << 16;
   const auto layout = make_layout(std::vector{8 * ranks}, padding{each_multiple_of<>{8 * ranks}},
@@ -248,9 +307,8 @@ BOOST_AUTO_TEST_CASE(other_groups_of_the_same_ranks_still_work) {
   BOOST_TEST(numbers == std::vector<int>(3, 5), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_not_refused_less) {
+BOOST_AUTO_TEST_CASE(nothing_is_not_refused_less, *at_least(2)) {
   // A call without elements moves nothing, and a group that has given up refuses it all the same.
-  if (world_size() == 1) return;
   auto group = hasty_world();
   if (my_world_rank() > 0) {
     BOOST_CHECK_THROW(group.split(0, 0), deadline_passed);

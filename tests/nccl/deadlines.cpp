@@ -21,9 +21,11 @@ BOOST_TEST_GLOBAL_FIXTURE(needs_nccl_device);
 
 namespace {
 
-const std::string waited =
-    "the stream has waited 1500 ms for another rank, the deadline of the "
-    "communicator";
+/// \param what the stream, or "split (the stream)" in a call of the library that waits for it
+std::string waited_in(const std::string& what) {
+  return what + " has waited 1500 ms for another rank, the deadline of the communicator";
+}
+const std::string waited = waited_in("the stream");
 
 /// The call must throw deadline_passed with this text, when the deadline has passed and not much
 /// later.
@@ -157,8 +159,9 @@ BOOST_AUTO_TEST_CASE(calls_that_wait_for_a_rank_that_never_calls) {
     check_refuses_everything(group, found, waited);
   });
   without_rank_0([](nccl_communicator& group, findings& found) {
-    check_deadline(found, waited, [&] { group.split(0, 0); }, "split");
-    check_refuses_everything(group, found, waited);
+    const std::string text = waited_in("split (the stream)");
+    check_deadline(found, text, [&] { group.split(0, 0); }, "split");
+    check_refuses_everything(group, found, text);
   });
   without_rank_0([](nccl_communicator& group, findings& found) {
     group.join_broadcast(100, group_rank{0});
@@ -171,11 +174,12 @@ BOOST_AUTO_TEST_CASE(a_rank_that_never_calls_broadcast_tensor) {
   without_rank_0([](nccl_communicator& group, findings& found) {
     group_array<float, nccl_communicator> buffer(group, 12, untouched);
     const tensor_view<float> mine(buffer.data(), {3, 4});
+    const std::string text = waited_in("broadcast_tensor (the stream)");
     check_deadline(
-        found, waited, [&] { broadcast_tensor(mine, group_rank{0}, group); }, "broadcast_tensor");
+        found, text, [&] { broadcast_tensor(mine, group_rank{0}, group); }, "broadcast_tensor");
     found.equal(read_device(group.stream(), buffer.data(), 12), std::vector<float>(12, untouched),
                 "receiver");
-    check_refuses_everything(group, found, waited);
+    check_refuses_everything(group, found, text);
   });
 }
 

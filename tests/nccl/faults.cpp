@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(an_asynchronous_error_is_found_by_the_next_call,
               g.call(group);
             }
           },
-          "ncclAllGather failed: ", "the next call", true);
+          "all_gather (ncclAllGather) failed: ", "the next call", true);
     } else {
       g.call(group);
       found.throws<communication_error>([&] { group.wait(); }, "", "wait for rank 1", true);

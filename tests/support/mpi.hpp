@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/test/unit_test.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -29,6 +30,27 @@ inline int my_world_rank() {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank;
+}
+
+/// Decorators of a case that other numbers of ranks have nothing to do with; there it is skipped, and
+/// counted as that.
+inline boost::unit_test::precondition ranks_that(const std::string& requirement,
+                                                 const std::function<bool(int)>& suits) {
+  return boost::unit_test::precondition([=](boost::unit_test::test_unit_id) {
+    boost::test_tools::assertion_result result(suits(world_size()));
+    result.message() << "the number of ranks is " << world_size() << ": " << requirement;
+    return result;
+  });
+}
+inline boost::unit_test::precondition at_least(int ranks) {
+  return ranks_that("it must be at least " + std::to_string(ranks),
+                    [=](int size) { return size >= ranks; });
+}
+inline boost::unit_test::precondition exactly(int ranks) {
+  return ranks_that("it must be " + std::to_string(ranks), [=](int size) { return size == ranks; });
+}
+inline boost::unit_test::precondition an_even_number() {
+  return ranks_that("it must be even", [](int size) { return size % 2 == 0; });
 }
 
 inline mpi_communicator world(const mpi_options& options = patient) {

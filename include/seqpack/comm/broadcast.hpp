@@ -2,12 +2,16 @@
 /// broadcast_tensor: a tensor from one rank to all, checked on all.
 #pragma once
 
+#include <array>
 #include <concepts>
+#include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +19,7 @@
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/element_type.hpp"
 #include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/record.hpp"
 #include "seqpack/comm/tensor.hpp"
 #include "seqpack/core/config.hpp"
 
@@ -30,6 +35,52 @@ struct broadcast_options {
 /// A rank of the group, or of the world.
 template <class R>
 concept any_rank = std::same_as<R, group_rank> || std::same_as<R, world_rank>;
+
+namespace records {
+
+template <>
+struct traits<element_type> {
+  static void write(writer& to, const element_type& type) {
+    to.put(type.size());
+    to.text(type.name());
+  }
+  static element_type read(reader& from) {
+    const offset_t size = from.size("size of an element");
+    const std::string name = from.text("name of the element type", element_type::longest_name);
+    if (size == 0 && name.empty()) return {};
+    return {name, size};
+  }
+};
+
+template <>
+struct traits<tensor_shape> {
+  static void write(writer& to, const tensor_shape& shape) {
+    to.put(static_cast<std::int32_t>(shape.dims()));
+    for (const offset_t extent : shape.extents()) to.put(extent);
+  }
+  static tensor_shape read(reader& from) {
+    std::array<offset_t, max_dims> extents{};
+    const auto dims =
+        static_cast<std::size_t>(from.get<std::int32_t>("number of dimensions", 0, max_dims));
+    for (std::size_t d = 0; d < dims; ++d) extents[d] = from.get<offset_t>();
+    return tensor_shape(std::span<const offset_t>(extents.data(), dims));
+  }
+};
+
+template <>
+struct traits<memory_location> {
+  static void write(writer& to, const memory_location& place) {
+    to.choice(place.where);
+    to.put(place.device);
+  }
+  static memory_location read(reader& from) {
+    const auto where = from.choice("kind of memory", memory_location::kind::on_device);
+    constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+    return {where, from.get<std::int32_t>("device", 0, most)};
+  }
+};
+
+}  // namespace records
 
 namespace broadcasting {
 
@@ -47,6 +98,31 @@ struct header {
   bool dense = true;
   memory_location found;
   memory_location wanted;
+
+  void write(records::writer& to) const {
+    to.choice(what);
+    for (const bool flag : {root_is_world, null, read_only, dense}) to.flag(flag);
+    to.put(root);
+    records::traits<element_type>::write(to, type);
+    records::traits<tensor_shape>::write(to, shape);
+    for (const memory_location& place : {found, wanted}) {
+      records::traits<memory_location>::write(to, place);
+    }
+  }
+  static header read(records::reader& from) {
+    header h;
+    h.what = from.choice("kind of the tensor", brings::a_tensor);
+    h.root_is_world = from.flag("kind of the root");
+    h.null = from.flag("null pointer");
+    h.read_only = from.flag("read-only data");
+    h.dense = from.flag("contiguous data");
+    h.root = from.get<offset_t>();
+    h.type = records::traits<element_type>::read(from);
+    h.shape = records::traits<tensor_shape>::read(from);
+    h.found = records::traits<memory_location>::read(from);
+    h.wanted = records::traits<memory_location>::read(from);
+    return h;
+  }
 };
 
 /// Everything that can be wrong, in the same order on all ranks.
@@ -208,6 +284,7 @@ template <communicator C, any_rank Root>
 any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& expected, Root root,
                C& group, const broadcast_options& options) {
   group.rank();  // throws alone, and before anything is sent, where the caller is no member
+  [[maybe_unused]] const auto named = name_operation(group, "broadcast_tensor");
   header local = make_header(mine, expected, group);
   set_root(local, root, group.members());
   const auto headers = exchanging::exchange_records(group, "broadcast_tensor", local);

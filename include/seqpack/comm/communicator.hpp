@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -78,7 +80,7 @@ struct memory_location {
 /// - `C::on_device`: whether it moves device memory
 /// - `C::template reduces<T>`: whether it can reduce elements of type T
 ///
-/// A model whose engine may write to memory after it threw has `c.keep(memory)` too, which keeps
+/// A model whose engine may use memory after it threw has `c.keep(memory)` too, which keeps
 /// what `c.allocate` gave.
 ///
 /// Elements are trivially copyable and travel as bytes; only reductions care for the type.
@@ -109,17 +111,36 @@ concept communicator =
       { c.allocate(n) } -> std::same_as<std::shared_ptr<void>>;
     };
 
-/// Makes a call that moves memory of the library. Where it throws and the engine may still write to
-/// that memory, the group keeps it.
+/// Makes a call that moves memory of the library. Where it throws and the engine may still read that
+/// memory or write to it, the group keeps it; what is refused has not come to the engine.
 template <communicator C, class Call>
-void keeping(C& group, const std::shared_ptr<void>& memory, const Call& call) {
+void keeping(C& group, std::initializer_list<std::shared_ptr<void>> memory, const Call& call) {
   try {
     call();
+  } catch (const invalid_input&) {
+    throw;
   } catch (...) {
-    if constexpr (requires { group.keep(memory); }) {
-      if (memory != nullptr) group.keep(memory);
+    if constexpr (requires(const std::shared_ptr<void>& one) { group.keep(one); }) {
+      for (const auto& one : memory) {
+        if (one != nullptr) group.keep(one);
+      }
     }
     throw;
+  }
+}
+template <communicator C, class Call>
+void keeping(C& group, const std::shared_ptr<void>& memory, const Call& call) {
+  keeping(group, {memory}, call);
+}
+
+/// A name for all that a group is asked for while the result lives, for errors: the outermost one
+/// counts. Nothing where the group takes no names.
+template <class C>
+[[nodiscard]] auto name_operation(C& group, std::string_view name) {
+  if constexpr (requires { group.name_operation(name); }) {
+    return group.name_operation(name);
+  } else {
+    return nullptr;
   }
 }
 
@@ -164,6 +185,7 @@ class communicator_base {
   template <element T>
   void all_gather(const T* mine, T* all, offset_t n) {
     model().require_usable();
+    const auto named = name_operation("all_gather");
     require_count(n, size());
     require_array("mine", mine, n);
     require_array("all", all, n);
@@ -177,6 +199,7 @@ class communicator_base {
     requires(M::template reduces<T>)
   void all_reduce(const T* in, T* out, offset_t n, reduction how) {
     model().require_usable();
+    const auto named = name_operation("all_reduce");
     require_count(n);
     require_array("in", in, n);
     require_array("out", out, n);
@@ -191,6 +214,7 @@ class communicator_base {
     requires(M::template reduces<T>)
   void reduce_scatter(const T* in, T* out, offset_t n, reduction how) {
     model().require_usable();
+    const auto named = name_operation("reduce_scatter");
     require_count(n, size());
     require_array("in", in, n);
     require_array("out", out, n);
@@ -203,11 +227,31 @@ class communicator_base {
   template <element T>
   void broadcast(T* data, offset_t n, group_rank root) {
     model().require_usable();
+    const auto named = name_operation("broadcast");
     require_count(n);
     require_array("data", data, n);
     members_.require(root, "root");
     if (n > 0) model().broadcast_bytes(data, n * static_cast<offset_t>(sizeof(T)), root);
   }
+
+  /// A name of what the group is asked for, for as long as it lives. One that lives already counts.
+  class [[nodiscard]] named_operation {
+   public:
+    named_operation(communicator_base& group, std::string_view name)
+        : group_(group.operation_.empty() ? &group : nullptr) {
+      if (group_ != nullptr) group_->operation_ = name;
+    }
+    named_operation(const named_operation&) = delete;
+    named_operation& operator=(const named_operation&) = delete;
+    ~named_operation() {
+      if (group_ != nullptr) group_->operation_ = {};
+    }
+
+   private:
+    communicator_base* group_;
+  };
+  /// \param name must live as long as the result
+  named_operation name_operation(std::string_view name) { return {*this, name}; }
 
  protected:
   communicator_base(group_members members, world_rank me)
@@ -228,6 +272,13 @@ class communicator_base {
   ~communicator_base() = default;
 
   world_rank me() const noexcept { return me_; }
+  /// What the group is asked for; empty outside of that.
+  std::string_view operation() const noexcept { return operation_; }
+  /// "agree (MPI_Iallgather)": with the call of the engine that it has come to.
+  std::string operation_text(std::string_view engine_call) const {
+    const std::string call(engine_call);
+    return operation_.empty() ? call : std::string(operation_) + " (" + call + ")";
+  }
 
   void require_member() const {
     if (!is_member()) {
@@ -260,6 +311,7 @@ class communicator_base {
   group_members members_;
   world_rank me_;
   std::optional<group_rank> rank_;
+  std::string_view operation_;  ///< no part of a move: it belongs to the call that is running
 };
 
 }  // namespace seqpack

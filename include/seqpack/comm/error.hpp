@@ -56,8 +56,13 @@ class deadline_passed : public communication_error {
  public:
   deadline_passed(const std::string& operation, std::chrono::milliseconds waited,
                   source_place where = source_place::current())
+      : deadline_passed(operation, waited, "", where) {}
+  /// \param absent what is known of the ranks that it has waited for: "rank 2 has not come"
+  deadline_passed(const std::string& operation, std::chrono::milliseconds waited,
+                  const std::string& absent, source_place where = source_place::current())
       : communication_error(operation + " has waited " + std::to_string(waited.count()) +
-                                " ms for another rank, the deadline of the communicator",
+                                " ms for another rank, the deadline of the communicator" +
+                                (absent.empty() ? "" : "; " + absent),
                             where),
         waited_(waited) {}
 

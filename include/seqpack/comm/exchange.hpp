@@ -17,6 +17,7 @@
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/rank.hpp"
+#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 
 namespace seqpack::exchanging {
@@ -24,13 +25,15 @@ namespace seqpack::exchanging {
 /// What travels: always this size, whatever the operation, so that ranks that call different
 /// operations find out instead of waiting for each other.
 struct envelope {
-  static constexpr std::uint64_t current_version = 0x7365'7170'6163'6b01;  // "seqpack", 1
-  static constexpr std::size_t room = 216;
+  static constexpr std::uint64_t current_version = 0x7365'7170'6163'6b02;  // "seqpack", 2
+  static constexpr std::size_t room = records::room;
 
   std::uint64_t version = current_version;
   std::array<char, 32> operation{};
-  std::array<std::byte, room> record{};
+  records::bytes record{};
 
+  /// Whether a call of this version has sent it.
+  bool is_known() const noexcept { return version == current_version && operation.back() == 0; }
   bool same_call(const envelope& other) const noexcept {
     return version == other.version && operation == other.operation;
   }
@@ -76,52 +79,88 @@ std::vector<group_rank> ranks_where(offset_t size, const Question& question) {
   return found;
 }
 
+/// \throws collective_mismatch where not all ranks call the same operation.
+inline void require_one_operation(const group_members& members,
+                                  const std::vector<envelope>& received) {
+  const auto called = [](const envelope& e) {
+    return e.is_known() ? std::string(e.operation.data())
+                        : std::string("one that ranks do not check, or of another seqpack");
+  };
+  // The first that is known, so that the others are held to it.
+  const auto found = std::find_if(received.begin(), received.end(),
+                                  [](const envelope& e) { return e.is_known(); });
+  const envelope& reference = found == received.end() ? received.front() : *found;
+  const group_rank reference_rank{&reference - received.data()};
+  refuse(ranks_where(members.size(),
+                     [&](std::size_t r) {
+                       return !received[r].is_known() || !received[r].same_call(reference);
+                     }),
+         [&](group_rank r) {
+           return collective_mismatch(r, "operation on " + rank_name(members, r),
+                                      called(received[static_cast<std::size_t>(r.value)]),
+                                      "it must be " + called(reference) + ", the operation on " +
+                                          rank_name(members, reference_rank));
+         });
+}
+
+/// The records in the order of the ranks.
+/// \throws collective_mismatch about the first one that no rank can have written.
+template <records::travels Record>
+std::vector<Record> read_records(const group_members& members,
+                                 const std::vector<envelope>& received) {
+  std::vector<Record> found;
+  std::vector<group_rank> corrupt;
+  std::vector<invalid_input> errors;
+  for (const envelope& e : received) {
+    try {
+      found.push_back(records::read<Record>(e.record));
+    } catch (const invalid_input& error) {
+      corrupt.push_back({&e - received.data()});
+      errors.push_back(error);
+    }
+  }
+  refuse(corrupt, [&](group_rank r) {
+    const invalid_input& first = errors.front();
+    return collective_mismatch(r, first.entry() + " in the record of " + rank_name(members, r),
+                               first.value(), first.requirement());
+  });
+  return found;
+}
+
 /// Exchanges one record of each rank. One collective, over on return.
 /// \returns the records in the order of the ranks
-/// \throws collective_mismatch on all ranks where not all of them call this operation.
-template <class Record, communicator C>
+/// \throws collective_mismatch on all ranks where not all of them call this operation, and on those
+/// that have received a record which no rank can have sent.
+template <records::travels Record, communicator C>
 std::vector<Record> exchange_records(C& group, std::string_view operation, const Record& mine) {
-  static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= envelope::room);
   envelope sent;
   std::copy_n(operation.begin(), std::min(operation.size(), sent.operation.size() - 1),
               sent.operation.begin());
-  std::memcpy(sent.record.data(), &mine, sizeof mine);
-
-  const auto size = static_cast<std::size_t>(group.size());
-  std::vector<envelope> received(size);
+  sent.record = records::write(mine);
+  [[maybe_unused]] const auto named = name_operation(group, operation);
+  std::vector<envelope> received(static_cast<std::size_t>(group.size()));
   group.exchange(reinterpret_cast<const std::byte*>(&sent),
                  reinterpret_cast<std::byte*>(received.data()), sizeof(envelope));
-
-  const auto known = [](const envelope& e) { return e.version == envelope::current_version; };
-  const auto called = [&](const envelope& e) {
-    return known(e) ? std::string(e.operation.data())
-                    : std::string("one that ranks do not check, or of another seqpack");
-  };
-  // The first that is known, so that the others are held to it.
-  const auto found = std::find_if(received.begin(), received.end(), known);
-  const envelope& reference = found == received.end() ? received.front() : *found;
-  const group_rank reference_rank{&reference - received.data()};
-  refuse(
-      ranks_where(group.size(), [&](std::size_t r) { return !received[r].same_call(reference); }),
-      [&](group_rank r) {
-        return collective_mismatch(r, "operation on " + rank_name(group.members(), r),
-                                   called(received[static_cast<std::size_t>(r.value)]),
-                                   "it must be " + called(reference) + ", the operation on " +
-                                       rank_name(group.members(), reference_rank));
-      });
-
-  std::vector<Record> records(size);
-  for (std::size_t r = 0; r < size; ++r) {
-    std::memcpy(&records[r], received[r].record.data(), sizeof(Record));
-  }
-  return records;
+  require_one_operation(group.members(), received);
+  return read_records<Record>(group.members(), received);
 }
 
 /// One rank's part of a split.
 struct split_record {
-  bool joins;
-  offset_t colour;
-  offset_t key;
+  bool joins = false;
+  offset_t colour = 0;
+  offset_t key = 0;
+
+  void write(records::writer& to) const {
+    to.flag(joins);
+    to.put(colour);
+    to.put(key);
+  }
+  static split_record read(records::reader& from) {
+    const bool joins = from.flag("part in the split");
+    const auto colour = from.get<offset_t>();
+    return {joins, colour, from.get<offset_t>()};
+  }
 };
 
 /// The group that a rank is in after a split: its place in the order of all colours, and who is in

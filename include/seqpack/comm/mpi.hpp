@@ -23,6 +23,7 @@
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/mpi_environment.hpp"
+#include "seqpack/comm/mpi_signs.hpp"
 #include "seqpack/comm/mpi_types.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
@@ -40,14 +41,6 @@ struct mpi_options {
 };
 
 namespace mpi {
-
-/// Keeps what MPI may still write to after a deadline, until the process ends.
-inline void keep_forever(std::shared_ptr<void> memory) {
-  static std::mutex mutex;
-  static auto* const kept = new std::vector<std::shared_ptr<void>>();
-  const std::lock_guard lock(mutex);
-  kept->push_back(std::move(memory));
-}
 
 inline bool is_running() noexcept {
   int initialised = 0;
@@ -85,6 +78,7 @@ class handle {
     if (owned_) MPI_Comm_free(&comm_);
   }
   MPI_Comm get() const noexcept { return comm_; }
+  bool is_owned() const noexcept { return owned_; }
   /// Leaves the communicator to MPI: freeing it could wait for ranks that do not come.
   void leak() noexcept { owned_ = false; }
 
@@ -94,9 +88,43 @@ class handle {
   bool owned_ = false;
 };
 
+/// The mark of a communicator on which ranks met in vain: a collective is pending on it, and the next
+/// one of a late rank would meet that. Copies of the communicator do not have it.
+class unfinished {
+ public:
+  static void mark(MPI_Comm comm, const std::string& why) {
+    MPI_Comm_set_attr(comm, key(), new std::string(why));
+  }
+  /// \throws communication_error
+  static void require_none(MPI_Comm comm) {
+    void* value = nullptr;
+    int found = 0;
+    check_mpi(MPI_Comm_get_attr(comm, key(), &value, &found), "MPI_Comm_get_attr");
+    if (found == 0) return;
+    throw communication_error("the communicator cannot be used any more: " +
+                              *static_cast<const std::string*>(value));
+  }
+
+ private:
+  static int remove(MPI_Comm, int, void* value, void*) {
+    delete static_cast<std::string*>(value);
+    return MPI_SUCCESS;
+  }
+  static int key() {
+    static const int made = [] {
+      int k = MPI_KEYVAL_INVALID;
+      check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &remove, &k, nullptr),
+                "MPI_Comm_create_keyval");
+      return k;
+    }();
+    return made;
+  }
+};
+
 /// World ranks are ranks in MPI_COMM_WORLD.
 inline group_seat seat_in(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) reject("communicator", "MPI_COMM_NULL", "it must be one");
+  unfinished::require_none(comm);
   int between_groups = 0;
   check_mpi(MPI_Comm_test_inter(comm, &between_groups), "MPI_Comm_test_inter");
   if (between_groups != 0) {
@@ -138,9 +166,15 @@ inline group_seat seat_in(MPI_Comm comm) {
 ///     auto pair = world.split(world.rank().value / 2, 0);
 ///
 /// After deadline_passed or mpi_error it refuses everything, and its MPI_Comm is left to MPI. The
-/// arrays of the call that threw are still MPI's: they must live until the process ends. (Not so
-/// where the arrays are the library's, as in exchange, split, agree, the header of broadcast_tensor
-/// and the tensors that it allocates: the library keeps them.)
+/// arrays of the call that threw, those that it sends as well, are still MPI's: they must live until
+/// the process ends. (Not so where the arrays are the library's, as in exchange, split, agree, the
+/// header of broadcast_tensor and the tensors that it allocates: the library keeps them.)
+///
+/// A rank that has given up tells the others so in a message of its own, unless the communicator is
+/// borrowed. exchange(), and so every call that is checked on all ranks, looks for these: what ranks
+/// that are gone have left in a collective is a communication_error, and no verdict. They also tell
+/// who has waited, so that deadline_passed names the ranks that have not come, where all ranks wait
+/// for all others: not in a broadcast.
 class mpi_communicator : public communicator_base<mpi_communicator> {
  public:
   static constexpr bool on_device = false;
@@ -153,19 +187,28 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// A communicator of its own with the members of another: messages of the two never meet. The one
   /// to choose in doubt. **Collective** over the members of `original`, on which the ranks meet
   /// before MPI begins: an unfinished duplicate would keep MPI from making any other communicator.
+  /// Where a rank does not come, a barrier stays pending on `original`: its collectives cannot be used
+  /// any more on the ranks that have waited, the caller's own neither, and duplicate(), adopt() and
+  /// borrow() refuse it there with a communication_error. Copies made of it before can be used.
   /// \throws invalid_input for MPI_COMM_NULL, an intercommunicator, a bad option; mpi_error;
   /// deadline_passed.
   static mpi_communicator duplicate(MPI_Comm original, const mpi_options& options = {}) {
     require_options(options);
     group_seat seat = mpi::seat_in(original);
-    meet(original, options);
     const auto copy = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Comm_idup(original, copy.get(), &request), "MPI_Comm_idup");
     try {
-      finish(request, options, "MPI_Comm_idup");
-    } catch (...) {
+      // Twice: after the first time all have come, after the second one all know, and none has given
+      // up in between.
+      for (int k = 0; k < 2; ++k) {
+        run_alone("MPI_Ibarrier", options,
+                  [&](MPI_Request& request) { return MPI_Ibarrier(original, &request); });
+      }
+      run_alone("MPI_Comm_idup", options, [&](MPI_Request& request) {
+        return MPI_Comm_idup(original, copy.get(), &request);
+      });
+    } catch (const communication_error& e) {
       mpi::keep_forever(copy);  // a late rank completes it
+      mpi::unfinished::mark(original, e.reason());
       throw;
     }
     return mpi_communicator(mpi::handle(*copy, true), std::move(seat), options);
@@ -196,6 +239,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
     require_usable();
     require_count(bytes);
+    const auto named = name_operation("exchange");
     const auto n = static_cast<std::size_t>(bytes);
     const std::size_t all_bytes = n * static_cast<std::size_t>(size());
     staging_.resize(n + all_bytes);
@@ -206,6 +250,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
       mpi::keep_forever(std::make_shared<std::vector<std::byte>>(std::move(staging_)));
       throw;
     }
+    require_nobody_left();
     std::memcpy(all, staging_.data() + n, all_bytes);
   }
 
@@ -213,6 +258,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// be used.
   void join_broadcast(offset_t bytes, group_rank root) {
     require_usable();
+    const auto named = name_operation("join_broadcast");
     const auto bounce = make_bounce(std::min(bytes, largest_piece()));
     try {
       for (offset_t done = 0; done < bytes; done += largest_piece()) {
@@ -232,6 +278,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// split has none: a rank that is lost in that very moment is waited for.
   mpi_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
+    const auto named = name_operation("split");
     auto [place, members] = exchanging::agree_on_split(*this, colour, key);
     const group_seat seat{std::move(members), me()};
     run("MPI_Ibarrier", [&](MPI_Request& request) { return MPI_Ibarrier(get(), &request); });
@@ -258,6 +305,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
       : communicator_base(std::move(seat)), handle_(std::move(handle)), options_(options) {
     if (is_member()) {
       who_ = " on rank " + std::to_string(rank().value) + " of the group " + members().to_string();
+      if (handle_.is_owned()) signs_ = mpi::signs(get(), size(), rank());
     }
   }
 
@@ -276,27 +324,41 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
       throw communication_error("the communicator cannot be used any more: " + broken_);
     }
   }
-  void check(int code, const char* operation, source_place where = source_place::current()) {
+  void check(int code, const char* call, source_place where = source_place::current()) {
     if (code == MPI_SUCCESS) return;
-    mpi_error error(code, operation, where);
+    mpi_error error(code, operation_text(call), where);
     give_up(error.reason());
     throw error;
   }
   void give_up(const std::string& why) {
     broken_ = why;
     mpi::first_failure::note(why);
+    signs_.leave(operation());
     handle_.leak();
   }
-
-  /// Twice: after the first time all have come, after the second one all know, and none has given
-  /// up in between.
-  static void meet(MPI_Comm comm, const mpi_options& options,
-                   source_place where = source_place::current()) {
-    for (int k = 0; k < 2; ++k) {
-      MPI_Request request = MPI_REQUEST_NULL;
-      check_mpi(MPI_Ibarrier(comm, &request), "MPI_Ibarrier", where);
-      finish(request, options, "MPI_Ibarrier", "", where);
+  /// What ranks have sent before they gave up looks like what they would send now.
+  void require_nobody_left(source_place where = source_place::current()) {
+    signs_.listen_well();
+    const auto left = signs_.find_left();
+    if (!left) return;
+    const communication_error error(std::string(operation()) + who_ + " has met what " +
+                                        exchanging::rank_name(members(), left->first) +
+                                        " left behind, which has given up " + left->second +
+                                        " and is gone",
+                                    where);
+    give_up(error.reason());
+    throw error;
+  }
+  /// What is known of the ranks that this one has waited for in vain.
+  std::string describe_absent() {
+    if (!signs_.are_heard()) return "";
+    const std::vector<group_rank> absent = signs_.find_absent(options_.deadline);
+    if (absent.empty()) return "the others have come before, and given up";
+    std::string text;
+    for (const group_rank r : absent) {
+      text += (text.empty() ? "" : ", ") + exchanging::rank_name(members(), r);
     }
+    return text + (absent.size() == 1 ? " has not come" : " have not come");
   }
 
   std::shared_ptr<std::vector<std::byte>> make_bounce(offset_t bytes) {
@@ -308,34 +370,57 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     }
   }
 
-  /// \param who says in errors which rank waits
-  static void finish(MPI_Request& request, const mpi_options& options, const char* operation,
-                     const std::string& who = "", source_place where = source_place::current()) {
+  /// Waits for a request until the deadline.
+  /// \param idle is called now and then
+  /// \returns whether it is over; the code of MPI in `code`
+  template <class Idle>
+  static bool wait_for(MPI_Request& request, const mpi_options& options, int& code,
+                       const Idle& idle) {
+    constexpr int polls_between = 64;
     const mpi::world_errors_return codes;
-    int code = MPI_SUCCESS;
-    const bool done = waiting::wait_until(options.deadline, [&] {
+    int polls = 0;
+    return waiting::wait_until(options.deadline, [&] {
       int flag = 0;
       code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-      return code != MPI_SUCCESS || flag != 0;
+      if (code != MPI_SUCCESS || flag != 0) return true;
+      if (++polls % polls_between == 0) idle();
+      return false;
     });
-    check_mpi(code, operation, where);
-    if (!done) throw deadline_passed(operation + who, options.deadline, where);
   }
-  void finish(MPI_Request& request, const char* operation, source_place where) {
-    try {
-      finish(request, options_, operation, who_, where);
-    } catch (const communication_error& e) {
-      give_up(e.reason());
-      throw;
-    }
+  /// Runs an operation while there is no object yet.
+  template <class Start>
+  static void run_alone(const std::string& call, const mpi_options& options, const Start& start,
+                        source_place where = source_place::current()) {
+    const std::string text = "duplicate (" + call + ")";
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(start(request), text.c_str(), where);
+    int code = MPI_SUCCESS;
+    const bool done = wait_for(request, options, code, [] {});
+    check_mpi(code, text.c_str(), where);
+    if (!done) throw deadline_passed(text, options.deadline, where);
+  }
+
+  /// Which ranks an operation needs.
+  enum class needs { all_ranks, some_ranks };
+
+  void finish(MPI_Request& request, const char* call, needs who, source_place where) {
+    int code = MPI_SUCCESS;
+    const bool done = wait_for(request, options_, code, [&] { signs_.listen(operation()); });
+    check(code, call, where);
+    if (done) return;
+    signs_.leave(operation());
+    const deadline_passed error(operation_text(call) + who_, options_.deadline,
+                                who == needs::all_ranks ? describe_absent() : "", where);
+    give_up(error.reason());
+    throw error;
   }
   /// Starts an operation, and sees to its end.
   template <class Start>
-  void run(const char* operation, const Start& start,
+  void run(const char* call, const Start& start, needs who = needs::all_ranks,
            source_place where = source_place::current()) {
     MPI_Request request = MPI_REQUEST_NULL;
-    check(start(request), operation, where);
-    finish(request, operation, where);
+    check(start(request), call, where);
+    finish(request, call, who, where);
   }
 
   void gather_bytes(const void* mine, void* all, offset_t bytes) {
@@ -352,10 +437,16 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   }
 
   void broadcast_piece(void* data, offset_t bytes, group_rank root) {
-    run("MPI_Ibcast", [&](MPI_Request& request) {
-      return MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(root.value),
-                        get(), &request);
-    });
+    run(
+        "MPI_Ibcast",
+        [&](MPI_Request& request) {
+          return MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(root.value),
+                            get(), &request);
+        },
+        needs::some_ranks);
+  }
+  void finish_piece(MPI_Request& request, source_place where = source_place::current()) {
+    if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast", needs::some_ranks, where);
   }
   void broadcast_bytes(void* data, offset_t bytes, group_rank root) {
     require_usable();
@@ -366,7 +457,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     std::size_t next = 0;
     for (offset_t done = 0; done < bytes; done += largest_piece()) {
       MPI_Request& request = requests[next++ % pieces_at_once];
-      if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast", source_place::current());
+      finish_piece(request);
       check(MPI_Ibcast(static_cast<std::byte*>(data) + done,
                        static_cast<int>(std::min(bytes - done, largest_piece())), MPI_BYTE,
                        static_cast<int>(root.value), get(), &request),
@@ -374,7 +465,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     }
     for (std::size_t k = 0; k < pieces_at_once; ++k) {
       MPI_Request& request = requests[next++ % pieces_at_once];
-      if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast", source_place::current());
+      finish_piece(request);
     }
   }
 
@@ -408,16 +499,20 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     for (offset_t r = 0; r < size(); ++r) {
       for (offset_t done = 0; done < n; done += options_.largest_count) {
         const auto count = static_cast<int>(std::min(n - done, options_.largest_count));
-        run("MPI_Ireduce", [&](MPI_Request& request) {
-          return MPI_Ireduce(in + r * n + done, out + done, count, type.get(), op.get(),
-                             static_cast<int>(r), get(), &request);
-        });
+        run(
+            "MPI_Ireduce",
+            [&](MPI_Request& request) {
+              return MPI_Ireduce(in + r * n + done, out + done, count, type.get(), op.get(),
+                                 static_cast<int>(r), get(), &request);
+            },
+            needs::some_ranks);
       }
     }
   }
 
   mpi::handle handle_;
   mpi_options options_;
+  mpi::signs signs_;
   std::string who_;  ///< of the caller, for errors
   std::string broken_;
   std::vector<std::byte> staging_;  ///< of exchange

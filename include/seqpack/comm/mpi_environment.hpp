@@ -10,8 +10,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/error.hpp"
@@ -48,6 +51,14 @@ inline void check_mpi(int code, const char* operation,
 }
 
 namespace mpi {
+
+/// Keeps what MPI may still use after a deadline, until the process ends.
+inline void keep_forever(std::shared_ptr<void> memory) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::shared_ptr<void>>();
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(memory));
+}
 
 /// Why the first communicator of this process gave up, or nothing. After that, nobody knows who of
 /// the world will come to MPI_Finalize.

@@ -35,6 +35,7 @@
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
+#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/source_place.hpp"
@@ -519,10 +520,26 @@ inline void require_size(const char* name, offset_t size) {
 
 /// One rank's part in making a group over another one: the id, from rank 0, and what went wrong.
 struct invitation {
-  ncclUniqueId id;
+  ncclUniqueId id{};
   cudaError_t cuda = cudaSuccess;
   ncclResult_t nccl = ncclSuccess;
   int device = 0;
+
+  void write(records::writer& to) const {
+    to.raw(&id, sizeof id);
+    to.put(static_cast<std::int32_t>(cuda));
+    to.put(static_cast<std::int32_t>(nccl));
+  }
+  /// The device is of no use to others.
+  static invitation read(records::reader& from) {
+    invitation r;
+    from.raw(&r.id, sizeof r.id);
+    r.cuda = static_cast<cudaError_t>(
+        from.get<std::int32_t>("code of CUDA", 0, static_cast<std::int32_t>(cudaErrorUnknown)));
+    r.nccl = static_cast<ncclResult_t>(
+        from.get<std::int32_t>("code of NCCL", 0, static_cast<std::int32_t>(ncclNumResults) - 1));
+    return r;
+  }
 };
 
 inline invitation invite(bool makes_id) {
@@ -773,7 +790,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
       return nccl::has_failed(group) || (work != cudaErrorNotReady && group == ncclSuccess);
     });
     if (nccl::has_failed(group)) fail(nccl_error(group, "an operation in the stream", get()));
-    if (!over) fail(deadline_passed("the stream", at().deadline));
+    if (!over) fail(deadline_passed(operation_text("the stream"), at().deadline));
     if (nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
     check(work);
     releasing::open_releases::of_process().free_held(stream());
@@ -943,13 +960,13 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
 
   /// Puts an operation into the stream.
   template <class Start>
-  void run(const char* operation, const Start& start,
-           source_place where = source_place::current()) {
+  void run(const char* call, const Start& start, source_place where = source_place::current()) {
     require_usable();
     const nccl::current_device here(at().device);
+    const std::string text = operation_text(call);
     try {
-      handle_.settle(ncclSuccess, operation, where);
-      handle_.settle(start(), operation, where);
+      handle_.settle(ncclSuccess, text.c_str(), where);
+      handle_.settle(start(), text.c_str(), where);
     } catch (const communication_error& e) {
       give_up(e.reason());
       throw;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
+#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 
@@ -32,6 +34,26 @@ struct record {
   mistake what = mistake::none;
   std::int32_t where = 0;
   offset_t value = 0;
+
+  void write(records::writer& to) const {
+    to.put(hash);
+    to.put(count);
+    for (const std::int32_t rank : first) to.put(rank);
+    to.choice(what);
+    to.put(where);
+    to.put(value);
+  }
+  static record read(records::reader& from) {
+    record r;
+    r.hash = from.get<std::uint64_t>();
+    r.count = from.size("length of the list");
+    for (std::int32_t& rank : r.first) rank = from.get<std::int32_t>();
+    r.what = from.choice("kind of mistake", mistake::named_twice);
+    constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+    r.where = from.get<std::int32_t>("place of the mistake", 0, most);
+    r.value = from.get<offset_t>();
+    return r;
+  }
 
   bool same_list(const record& other) const noexcept {
     return hash == other.hash && count == other.count && first == other.first;
@@ -101,6 +123,7 @@ inline void require_one_list(const group_members& members, const std::vector<rec
 template <communicator C>
 C subgroup(C& parent, const std::vector<group_rank>& ranks) {
   const group_rank me = parent.rank();
+  [[maybe_unused]] const auto named = name_operation(parent, "subgroup");
   subgroups::require_one_list(
       parent.members(),
       exchanging::exchange_records(parent, "subgroup", subgroups::describe(ranks, parent.size())));

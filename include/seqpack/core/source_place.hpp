@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace seqpack {
 
@@ -16,8 +17,15 @@ struct source_place {
                                         int line = __builtin_LINE()) noexcept {
     return {file, line};
   }
-  /// "file:line"
-  std::string to_string() const { return std::string(file) + ":" + std::to_string(line); }
+  /// "seqpack/comm/mpi.hpp:120", and of a file that is not the library's "main.cpp:12": where
+  /// folders of the machine that compiled it lie is nobody's business.
+  std::string to_string() const {
+    const std::string_view path(file);
+    const auto library = path.rfind("/seqpack/");
+    const auto begin = library == path.npos ? path.rfind('/') : library;
+    const auto shown = begin == path.npos ? path : path.substr(begin + 1);
+    return std::string(shown) + ":" + std::to_string(line);
+  }
 };
 
 }  // namespace seqpack

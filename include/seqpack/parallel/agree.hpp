@@ -14,27 +14,101 @@
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
+#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/pack/layout_hash.hpp"
 #include "seqpack/pack/layout_view.hpp"
 
 namespace seqpack {
 
+namespace records {
+
+template <>
+struct traits<layout_fingerprint> {
+  static void write(writer& to, const layout_fingerprint& layout) {
+    to.put(layout.hash);
+    for (const offset_t n : {layout.batch, layout.sequences, layout.total_tokens, layout.cp_size}) {
+      to.put(n);
+    }
+  }
+  static layout_fingerprint read(reader& from) {
+    layout_fingerprint layout;
+    layout.hash = from.get<std::uint64_t>();
+    layout.batch = from.size("batch size");
+    layout.sequences = from.size("number of sequences");
+    layout.total_tokens = from.size("total tokens");
+    layout.cp_size = from.size("context-parallel size");
+    return layout;
+  }
+};
+
+}  // namespace records
+
 namespace agreeing {
 
-/// Text in a message between ranks, cut to its room.
-template <std::size_t Room>
-class short_text {
- public:
-  short_text() = default;
-  explicit short_text(std::string_view text) {
-    std::copy_n(text.begin(), std::min(text.size(), Room - 1), text_.begin());
-  }
-  std::string to_string() const { return text_.data(); }
-  friend bool operator==(const short_text&, const short_text&) = default;
+/// Where the name of a rank ends that begins there, "rank 1" or "rank 1 (world rank 3)"; elsewhere
+/// the place itself.
+inline std::size_t name_end(std::string_view text, std::size_t begin) {
+  constexpr std::string_view digits = "0123456789";
+  const auto number = [&](std::size_t at, std::string_view before) {
+    if (text.substr(at, before.size()) != before) return at;
+    const auto end = std::min(text.find_first_not_of(digits, at + before.size()), text.size());
+    return end == at + before.size() ? at : end;
+  };
+  const std::size_t end = number(begin, "rank ");
+  if (end == begin) return begin;
+  const std::size_t world = number(end, " (world rank ");
+  return world > end && text.substr(world, 1) == ")" ? world + 1 : end;
+}
 
- private:
-  std::array<char, Room> text_{};
+/// The beginning of a text that is longer than its room, and " ..."; cut between words, and not
+/// within the name of a rank.
+inline std::string shortened(const std::string& text, std::size_t room) {
+  constexpr std::string_view mark = " ...";
+  if (text.size() <= room) return text;
+  const std::size_t most = room - mark.size();
+  const auto space = text.rfind(' ', most);
+  std::size_t cut = space == text.npos ? most : space;
+  for (std::size_t k = 0; k < cut; ++k) {
+    const std::size_t end = name_end(text, k);
+    if (end > cut) cut = k;
+    if (end > k) k = end - 1;
+  }
+  while (cut > 0 && text[cut - 1] == ' ') --cut;
+  return text.substr(0, cut).append(mark);
+}
+
+/// What a rank has refused, in a message between ranks: an invalid_input, shortened to what fits.
+struct refusal {
+  /// Characters of all three together.
+  static constexpr std::size_t room = 192;
+  static constexpr std::size_t entry_room = 96;
+  static constexpr std::size_t value_room = 40;
+
+  std::string entry;
+  std::string value;
+  std::string requirement;
+
+  refusal() = default;
+  /// \param name ends the entry, and stays whatever else is cut
+  refusal(const std::string& what, const std::string& is, const std::string& must,
+          const std::string& name = "")
+      : entry(shortened(what, entry_room - std::min(name.size(), entry_room / 2)) + name),
+        value(shortened(is, value_room)),
+        requirement(shortened(must, room - entry.size() - value.size())) {}
+
+  void write(records::writer& to) const {
+    to.text(entry);
+    to.text(value);
+    to.text(requirement);
+  }
+  static refusal read(records::reader& from) {
+    refusal r;
+    r.entry = from.text("entry", room);
+    r.value = from.text("value", room);
+    r.requirement = from.text("requirement", room);
+    return r;
+  }
 };
 
 /// A number of one rank beside what it must be.
@@ -115,8 +189,21 @@ inline difference describe_layouts(const layout_fingerprint& found,
 /// What travels: the value, and what it is about, so that all ranks say the same.
 template <class Value>
 struct record {
-  Value value;
-  short_text<128> what;
+  static constexpr std::size_t longest_name = 127;
+
+  Value value{};
+  std::string what;
+
+  void write(records::writer& to) const {
+    records::traits<Value>::write(to, value);
+    to.text(std::string_view(what).substr(0, longest_name));
+  }
+  static record read(records::reader& from) {
+    record r;
+    r.value = records::traits<Value>::read(from);
+    r.what = from.text("subject of the agreement", longest_name);
+    return r;
+  }
 };
 
 /// \param verdict is called with the values of all ranks and what they are about
@@ -125,11 +212,11 @@ void run(C& group, std::string_view operation, const Value& mine, std::string_vi
          const Verdict& verdict) {
   group.rank();  // throws alone, and before anything is sent, where the caller is no member
   const auto records =
-      exchanging::exchange_records(group, operation, record<Value>{mine, short_text<128>(what)});
+      exchanging::exchange_records(group, operation, record<Value>{mine, std::string(what)});
   std::vector<std::string> subjects;
   std::vector<Value> values;
   for (const auto& r : records) {
-    subjects.push_back(r.what.to_string());
+    subjects.push_back(r.what);
     values.push_back(r.value);
   }
   require_same(group.members(), subjects, [](const std::string& a, const std::string& b) {

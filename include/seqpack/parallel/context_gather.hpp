@@ -19,6 +19,7 @@
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
+#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
@@ -56,23 +57,39 @@ struct workspace {
   std::shared_ptr<void> memory;
 };
 
-/// What one rank says about its call.
+/// What one rank says about its call: what it has refused, or what it has been given.
 struct record {
   bool refused = false;
+  agreeing::refusal why;
   bool hashed = false;
   offset_t payload = 0;
   offset_t element_bytes = 0;
   layout_fingerprint layout;
-  // An invalid_input; cut to what fits.
-  agreeing::short_text<40> entry;
-  agreeing::short_text<32> value;
-  agreeing::short_text<72> requirement;
 
-  void refuse(std::string_view what, std::string_view is, std::string_view must) {
+  void refuse(const std::string& what, const std::string& is, const std::string& must) {
     refused = true;
-    entry = agreeing::short_text<40>(what);
-    value = agreeing::short_text<32>(is);
-    requirement = agreeing::short_text<72>(must);
+    why = {what, is, must};
+  }
+  void write(records::writer& to) const {
+    to.flag(refused);
+    if (refused) return why.write(to);
+    to.flag(hashed);
+    to.put(payload);
+    to.put(element_bytes);
+    records::traits<layout_fingerprint>::write(to, layout);
+  }
+  static record read(records::reader& from) {
+    record r;
+    r.refused = from.flag("verdict");
+    if (r.refused) {
+      r.why = agreeing::refusal::read(from);
+      return r;
+    }
+    r.hashed = from.flag("kind of the layout");
+    r.payload = from.size("payload");
+    r.element_bytes = from.size("element size");
+    r.layout = records::traits<layout_fingerprint>::read(from);
+    return r;
   }
 };
 
@@ -83,9 +100,8 @@ inline void require_all(const group_members& members, const std::vector<record>&
       exchanging::ranks_where(members.size(), [&](std::size_t r) { return records[r].refused; }),
       [&](group_rank r) {
         const record& found = records[static_cast<std::size_t>(r.value)];
-        return collective_mismatch(
-            r, found.entry.to_string() + " on " + exchanging::rank_name(members, r),
-            found.value.to_string(), found.requirement.to_string());
+        return collective_mismatch(r, found.why.entry + " on " + exchanging::rank_name(members, r),
+                                   found.why.value, found.why.requirement);
       });
   std::vector<offset_t> payloads;
   std::vector<offset_t> sizes;
@@ -264,6 +280,7 @@ void gather(std::string_view operation, const E& where, C& group, const L& layou
     }
     memory.require_apart();
   };
+  [[maybe_unused]] const auto named = name_operation(group, operation);
   const auto work = prepared<T, E>(group, operation, layout, mine.payload, options, [&] {
     check();
     return make_workspace(group, view, mine.payload, given);
@@ -312,6 +329,7 @@ void reduce(std::string_view operation, const E& where, C& group, const L& layou
     if (given && group.size() > 1) memory.write(given->touched(), checks::alone, "workspace");
     memory.require_apart();
   };
+  [[maybe_unused]] const auto named = name_operation(group, operation);
   const auto work = prepared<T, E>(group, operation, layout, mine.payload, options, [&] {
     check();
     return make_workspace(group, view, mine.payload, given);

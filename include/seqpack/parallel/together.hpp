@@ -27,38 +27,80 @@ namespace seqpack {
 
 namespace agreeing {
 
-/// What a rank tells of a step, in a message between ranks: what it has refused, cut to what fits,
-/// or the layout that it has come to.
+/// What a rank tells of a step, in a message between ranks: what it has refused, or the layout that
+/// it has come to.
 struct step_record {
   bool refused = false;
   bool has_rank = false;  ///< the entry names the rank
+  offset_t rank = 0;      ///< of the refusal, in the group that told of it first
+  refusal why;
   bool has_layout = false;
-  offset_t rank = 0;  ///< of the refusal, in the group that told of it first
-  short_text<64> entry;
-  short_text<24> value;
-  short_text<64> requirement;
   std::uint64_t mark = 0;
   layout_fingerprint layout;
+  world_rank first;  ///< of the group that has been asked before
 
-  void refuse(std::string_view what, std::string_view is, std::string_view must) {
+  void refuse(const std::string& what, const std::string& is, const std::string& must) {
     refused = true;
-    entry = short_text<64>(what);
-    value = short_text<24>(is);
-    requirement = short_text<64>(must);
+    why = {what, is, must};
   }
-  void refuse(const collective_mismatch& e) {
-    refuse(e.entry(), e.value(), e.requirement());
+  /// Its entry ends with the name of the rank, which it is known by already.
+  void refuse(const collective_mismatch& e, const group_members& members) {
+    refused = true;
     has_rank = true;
     rank = e.rank().value;
+    const std::string name = exchanging::rank_name(members, e.rank());
+    const bool named = e.entry().ends_with(name);
+    const std::string what = e.entry().substr(0, e.entry().size() - (named ? name.size() : 0));
+    why = {what, e.value(), e.requirement(), named ? name : ""};
   }
   /// The name stays, whatever has to be cut.
   void name_rank(const group_members& members, group_rank r) {
-    const std::string name = " on " + exchanging::rank_name(members, r);
-    entry = short_text<64>(entry.to_string().substr(0, 63 - name.size()) + name);
+    why = {why.entry, why.value, why.requirement, " on " + exchanging::rank_name(members, r)};
     has_rank = true;
     rank = r.value;
   }
+
+  void write(records::writer& to) const {
+    to.flag(refused);
+    to.put(first.value);
+    if (refused) {
+      to.flag(has_rank);
+      to.put(rank);
+      return why.write(to);
+    }
+    to.put(mark);
+    to.flag(has_layout);
+    if (has_layout) records::traits<layout_fingerprint>::write(to, layout);
+  }
+  static step_record read(records::reader& from) {
+    step_record r;
+    r.refused = from.flag("verdict");
+    r.first = {from.size("first rank of the group")};
+    if (r.refused) {
+      r.has_rank = from.flag("kind of the entry");
+      r.rank = from.size("rank");
+      r.why = refusal::read(from);
+      return r;
+    }
+    r.mark = from.get<std::uint64_t>();
+    r.has_layout = from.flag("kind of the result");
+    if (r.has_layout) r.layout = records::traits<layout_fingerprint>::read(from);
+    return r;
+  }
 };
+
+/// The members of a group under the names of the first ranks of the groups that they have been in
+/// before: all columns of a grid call its rows the same. Their own names, where these are not
+/// different ranks.
+inline group_members first_members(const group_members& members,
+                                   const std::vector<step_record>& all) {
+  std::vector<world_rank> firsts;
+  for (const step_record& r : all) {
+    if (std::find(firsts.begin(), firsts.end(), r.first) != firsts.end()) return members;
+    firsts.push_back(r.first);
+  }
+  return group_members(std::move(firsts));
+}
 
 /// What a group makes of the records of its ranks: the first refusal, with the name of its rank;
 /// where there is none, that of marks or layouts that differ.
@@ -70,16 +112,17 @@ void spread(C& group, std::string_view operation, step_record& mine) {
     all = exchanging::exchange_records(group, operation, mine);
   } catch (const collective_mismatch& e) {  // some ranks call something else
     if (!mine.refused) {
-      mine.refuse(e);
+      mine.refuse(e, group.members());
     } else if (!mine.has_rank) {
       mine.name_rank(group.members(), group.rank());
     }
     return;
   }
+  const group_members names = first_members(group.members(), all);
   const auto refused = std::find_if(all.begin(), all.end(), [](auto& r) { return r.refused; });
   if (refused != all.end()) {
     mine = *refused;
-    if (!mine.has_rank) mine.name_rank(group.members(), {refused - all.begin()});
+    if (!mine.has_rank) mine.name_rank(names, {refused - all.begin()});
     return;
   }
   std::vector<std::uint64_t> marks;
@@ -91,10 +134,10 @@ void spread(C& group, std::string_view operation, step_record& mine) {
     layouts.push_back(r.layout);
   }
   try {
-    require_same_number(group.members(), marks, "hash of the options, sizes or order of the call");
-    if (mine.has_layout) require_same(group.members(), layouts, describe_layouts);
+    require_same_number(names, marks, "hash of the options, sizes or order of the call");
+    if (mine.has_layout) require_same(names, layouts, describe_layouts);
   } catch (const collective_mismatch& e) {
-    mine.refuse(e);
+    mine.refuse(e, names);
   }
 }
 
@@ -124,8 +167,8 @@ void nesting(const std::exception_ptr& own, const Call& call) {
 
 /// Throws what all ranks throw.
 [[noreturn]] inline void throw_together(const step_record& record, const std::exception_ptr& own) {
-  throw_nesting(collective_mismatch({record.rank}, record.entry.to_string(),
-                                    record.value.to_string(), record.requirement.to_string()),
+  throw_nesting(collective_mismatch({record.rank}, record.why.entry, record.why.value,
+                                    record.why.requirement),
                 own);
 }
 
@@ -192,20 +235,21 @@ auto together(A& first, B& second, std::string_view operation, const Call& call,
       }
     }
   } catch (const collective_mismatch& e) {
-    mine.refuse(e);
+    mine.refuse(e, first.members());
     own = std::current_exception();
   } catch (const invalid_input& e) {
     mine.refuse(e.entry(), e.value(), e.requirement());
     own = std::current_exception();
   } catch (const std::exception& e) {
-    mine.refuse(operation, "refused", e.what());
+    mine.refuse(std::string(operation), "refused", e.what());
     own = std::current_exception();
   } catch (...) {
-    mine.refuse(operation, "refused", "it is no std::exception");
+    mine.refuse(std::string(operation), "refused", "it is no std::exception");
     own = std::current_exception();
   }
   agreeing::nesting(own, [&] {
     agreeing::spread(first, operation, mine);
+    mine.first = first.members().to_world({0});
     agreeing::spread(second, operation, mine);
   });
   if (mine.refused) agreeing::throw_together(mine, own);

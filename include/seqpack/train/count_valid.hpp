@@ -2,11 +2,15 @@
 /// count_valid: the global counts of a batch, from its masks.
 #pragma once
 
+#include <cmath>
+#include <string>
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/train/causal.hpp"
 #include "seqpack/train/counts.hpp"
@@ -81,6 +85,29 @@ global_counts count_valid(const E& where, const B& batch, const Lengths& lengths
   return {.tokens = values[0], .sequences = values[1]};
 }
 
+namespace records {
+
+template <>
+struct traits<global_counts> {
+  static void write(writer& to, const global_counts& counts) {
+    to.put(counts.tokens);
+    to.put(counts.sequences);
+  }
+  static global_counts read(reader& from) {
+    const auto count = [&](const char* name) {
+      const auto n = from.get<double>();
+      if (!(n >= 0) || std::isinf(n)) {
+        reject(name, std::to_string(n), "it must be finite and at least 0");
+      }
+      return n;
+    };
+    const double tokens = count("valid tokens");
+    return {.tokens = tokens, .sequences = count("valid sequences")};
+  }
+};
+
+}  // namespace records
+
 /// The counts of a global batch, on every rank: the sum over the **data-parallel** ranks of what
 /// each has counted in all of its micro-batches. Context- and tensor-parallel ranks have the same
 /// sequences and are not counted again: they are not in the group.
@@ -91,7 +118,7 @@ global_counts count_valid(const E& where, const B& batch, const Lengths& lengths
 ///
 /// **Collective**: one exchange of a record of fixed size; the host waits for it. The same bits on
 /// all ranks.
-/// \throws collective_mismatch where ranks call something else.
+/// \throws collective_mismatch where ranks call something else, or a count is negative or not finite.
 template <communicator DP>
 global_counts sum_counts(DP& group, const global_counts& mine) {
   global_counts sum;

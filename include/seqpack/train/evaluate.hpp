@@ -99,7 +99,7 @@ struct evaluation {
     const bool alone = cp.size() == 1;
     const workspace<C> all(where, alone ? 0 : view.total);
     if (!alone) {
-      keeping(cp, all.owner(),
+      keeping(cp, {state.owner(), all.owner()},
               [&] { cp.all_gather(state.rows().log_probs.data, all.data(), rows); });
     }
     const workspace<C> derivatives(where, with_gradient ? rows : 0);

@@ -292,8 +292,21 @@ void require_rows(const char* name, const row_view<C>& rows, offset_t expected) 
 
 /// One rank's columns, as they travel; unknown on a rank that failed before it had any.
 struct column_record {
-  bool known;
+  bool known = false;
   column_range columns;
+
+  void write(records::writer& to) const {
+    to.flag(known);
+    for (const offset_t n : {columns.first, columns.last, columns.total}) to.put(n);
+  }
+  static column_record read(records::reader& from) {
+    column_record r;
+    r.known = from.flag("kind of the columns");
+    r.columns.first = from.get<offset_t>();
+    r.columns.last = from.get<offset_t>();
+    r.columns.total = from.get<offset_t>();
+    return r;
+  }
 };
 
 /// \throws collective_mismatch where the ranks' columns are not, in the order of the ranks, the
@@ -342,7 +355,7 @@ void forward(const E& where, TP& tp, const matrix_view<const T>& logits,
   const workspace<C> all(where, size * tp.size());
   execute(where, scan_operation<Entropy, T, C>{logits, columns, labels, mine.data(), out, scale});
   if (tp.size() == 1) return;
-  keeping(tp, all.owner(), [&] { tp.all_gather(mine.data(), all.data(), size); });
+  keeping(tp, {mine.owner(), all.owner()}, [&] { tp.all_gather(mine.data(), all.data(), size); });
   execute(where, merge_operation<Entropy, C>{all.data(), tp.size(), labels, out});
 }
 
@@ -384,6 +397,7 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
   static_assert(std::same_as<C, compute_type<T>>,
                 "log-probabilities are float, and double where the logits are");
   namespace impl = label_log_probing;
+  [[maybe_unused]] const auto named = name_operation(tp, "label_log_probs");
   const auto check = [&] {
     group_execution::require_same_stream(where, tp);
     impl::require_shape(logits, columns, labels);

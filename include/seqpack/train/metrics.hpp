@@ -12,6 +12,7 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/train/counts.hpp"
 
@@ -146,6 +147,23 @@ class metric_values<metric_list<Metrics...>> {
  private:
   std::array<double, sizeof...(Metrics)> values_;
 };
+
+namespace records {
+
+/// Doubles, of which every pattern of bits is one.
+template <class List>
+struct traits<metric_values<List>> {
+  static void write(writer& to, const metric_values<List>& values) {
+    if constexpr (List::size > 0) to.raw(&values, sizeof values);
+  }
+  static metric_values<List> read(reader& from) {
+    metric_values<List> values;
+    if constexpr (List::size > 0) from.raw(&values, sizeof values);
+    return values;
+  }
+};
+
+}  // namespace records
 
 /// The metrics of all ranks of a group, on every rank: the data-parallel group's, as the ranks of a
 /// context- or tensor-parallel group have the same ones.

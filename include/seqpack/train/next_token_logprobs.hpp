@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -49,6 +50,8 @@ class log_prob_state {
   row_view<std::int64_t> labels() const { return labels_.rows(); }
   /// The results of each row.
   const label_log_prob_rows<C>& rows() const noexcept { return rows_; }
+  /// For who must keep the results.
+  const std::shared_ptr<void>& owner() const noexcept { return numbers_.owner(); }
 
  private:
   workspace<std::int64_t> labels_;
@@ -129,6 +132,8 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   const auto view = layout.view();
   const shard mine{cp.rank().value};
   tp.rank();
+  [[maybe_unused]] const auto named_for_cp = name_operation(cp, "next_token_logprobs");
+  [[maybe_unused]] const auto named_for_tp = name_operation(tp, "next_token_logprobs");
   const group_execution::current_device here(cp, tp);
   const auto predicting = view.without_last(1);
   // Without masks every token is a target.
@@ -171,7 +176,8 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   label_log_probs(where, tp, logits, columns, state.labels(), state.rows(),
                   {.temperature = options.temperature});
   const auto spread = [&](const row_view<C>& rows, const batch_view<C>& to) {
-    all_gather_unpack(where, cp, predicting, field(row_view<const C>(rows), to));
+    keeping(cp, state.owner(),
+            [&] { all_gather_unpack(where, cp, predicting, field(row_view<const C>(rows), to)); });
   };
   spread(state.rows().log_probs, out);
   if (with_entropy) spread(state.rows().entropy, entropy);
