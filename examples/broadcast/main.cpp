@@ -13,13 +13,13 @@ int main(int argc, char** argv) {
   auto world = mpi_communicator::duplicate(MPI_COMM_WORLD, {.deadline = std::chrono::minutes(1)});
   const group_rank root{0};
   const group_rank last{world.size() - 1};
+  if (wants_help(argc, argv, world.rank() == root)) return 0;
 
   try {
     // Only the root reads the file. The others bring nothing and ask for no size: shape and element
-    // type come with the data. Were there no file, all ranks would be told that the root has
-    // nothing.
+    // type come with the data. Where it cannot be read, all ranks learn that the root has nothing.
     std::optional<std::vector<char>> bytes;
-    if (world.rank() == root && argc == 2) bytes = read_file(argv[1]);
+    if (world.rank() == root) bytes = read_file(argc, argv);
     std::optional<tensor_view<char>> mine;
     if (bytes) mine = tensor_view(*bytes);
     const tensor<char> file = broadcast_tensor(mine, root, world);
@@ -38,8 +38,8 @@ int main(int argc, char** argv) {
     const std::int64_t size = file.shape().elements();
     world.all_reduce(&size, &total, 1, reduction::sum);
     ranks_speak(world, "counts " + std::to_string(total) + " bytes on all ranks");
-  } catch (const collective_mismatch& error) {
-    ranks_speak(world, error.what());
-    return 2;
+  } catch (const collective_mismatch&) {
+    return 2;  // the root has said why
   }
+  return std::cout.flush() ? 0 : 1;
 }

@@ -40,13 +40,13 @@ void choose_device() {
   check_cuda(cudaSetDevice(rank));
 }
 
-void show(mpi_communicator& world, const char* path) {
+void show(mpi_communicator& world, int argc, char** argv) {
   const stream work;
   auto group = nccl_communicator::over(world, work.handle, {.deadline = std::chrono::minutes(1)});
   const group_rank root{0};
 
   std::optional<std::vector<char>> bytes;
-  if (group.rank() == root && path != nullptr) bytes = read_file(path);
+  if (group.rank() == root) bytes = read_file(argc, argv);
   std::optional<tensor_view<char>> mine;
   std::shared_ptr<void> memory;
   if (bytes) {
@@ -77,6 +77,9 @@ void show(mpi_communicator& world, const char* path) {
 
 int main(int argc, char** argv) {
   mpi_environment mpi;
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (wants_help(argc, argv, rank == 0)) return 0;
   try {
     choose_device();
   } catch (const cuda_error& error) {
@@ -86,10 +89,9 @@ int main(int argc, char** argv) {
   try {
     auto world = mpi_communicator::duplicate(MPI_COMM_WORLD, {.deadline = std::chrono::minutes(1)});
     try {
-      show(world, argc == 2 ? argv[1] : nullptr);
-    } catch (const collective_mismatch& error) {
-      ranks_speak(world, error.what());  // all ranks are here
-      return 2;
+      show(world, argc, argv);
+    } catch (const collective_mismatch&) {
+      return 2;  // all ranks are here, and the root has said why
     }
   } catch (const std::exception& error) {
     // Some ranks may be here alone: no collective can tell the others, and MPI's end waits for all.

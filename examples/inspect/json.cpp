@@ -1,58 +1,77 @@
 #include "json.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 
 namespace inspect {
 
-namespace {
+using nlohmann::json;
 
-using json = nlohmann::ordered_json;
+void json_writer::separate() {
+  if (!first_) out_ << ',';
+  first_ = false;
+}
 
-json token_list(const std::vector<offset_t>& ids, const std::vector<batch_position>& tokens) {
-  json list = json::array();
-  for (const offset_t id : ids) {
-    if (id == no_token) {
-      list.push_back(nullptr);
-    } else {
-      const batch_position& token = tokens[to_size(id)];
-      list.push_back(json::array({token.sequence, token.index}));
-    }
+void json_writer::begin(char bracket) {
+  separate();
+  out_ << bracket;
+  first_ = true;
+}
+
+void json_writer::end(char bracket) {
+  out_ << bracket;
+  first_ = false;
+}
+
+void json_writer::key(const char* name) {
+  separate();
+  out_ << json(name).dump() << ':';
+  first_ = true;
+}
+
+void json_writer::number(offset_t value) {
+  separate();
+  out_ << json(value).dump();
+}
+
+void json_writer::flag(bool value) {
+  separate();
+  out_ << json(value).dump();
+}
+
+template <class T, class F>
+void json_writer::list(std::span<const T> values, const F& entry) {
+  constexpr std::size_t most = 4096;
+  begin_array();
+  while (!values.empty()) {
+    const auto some = values.first(std::min(most, values.size()));
+    json part = json::array();
+    for (const T& value : some) part.push_back(entry(value));
+    const std::string text = part.dump();
+    separate();
+    out_.write(text.data() + 1, static_cast<std::streamsize>(text.size() - 2));  // the brackets
+    values = values.subspan(some.size());
   }
-  return list;
+  end_array();
 }
 
-json flag_list(const std::vector<std::uint8_t>& flags) {
-  json list = json::array();
-  for (const std::uint8_t flag : flags) list.push_back(flag != 0);
-  return list;
+void json_writer::numbers(std::span<const std::int32_t> values) {
+  list(values, [](std::int32_t value) { return json(value); });
 }
 
-json shard_object(const shard_report& shard, const std::vector<batch_position>& tokens) {
-  json object;
-  object["row"] = token_list(shard.row, tokens);
-  object["position_ids"] = shard.position_ids;
-  object["seq_idx"] = shard.seq_idx;
-  object["padding_mask"] = flag_list(shard.padding_mask);
-  object["labels"] = token_list(shard.labels, tokens);
-  object["real_tokens_per_sequence"] = shard.real_tokens_per_sequence;
-  return object;
+void json_writer::numbers(std::span<const offset_t> values) {
+  list(values, [](offset_t value) { return json(value); });
 }
 
-}  // namespace
+void json_writer::flags(std::span<const std::uint8_t> values) {
+  list(values, [](std::uint8_t value) { return json(value != 0); });
+}
 
-std::string to_json(const layout_report& report) {
-  json object;
-  object["cu_seqlens"] = report.cu_seqlens;
-  object["cu_seqlens_padded"] = report.cu_seqlens_padded;
-  object["max_seqlen"] = report.max_seqlen;
-  object["total_tokens"] = report.total_tokens;
-  object["has_padding"] = report.has_padding;
-  object["row"] = token_list(report.row, report.tokens);
-  object["shards"] = json::array();
-  for (const shard_report& shard : report.shards) {
-    object["shards"].push_back(shard_object(shard, report.tokens));
-  }
-  return object.dump() + "\n";
+void json_writer::tokens(std::span<const offset_t> ids) {
+  list(ids, [](offset_t id) {
+    return id == no_token ? json() : json::array({id >> 32, id & 0xFFFFFFFF});
+  });
 }
 
 }  // namespace inspect

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <exception>
 #include <iostream>
+#include <ostream>
 #include <seqpack/pack/draw.hpp>
 #include <seqpack/seqpack.hpp>
 #include <string>
 
-#include "json.hpp"
 #include "options.hpp"
 #include "report.hpp"
 
@@ -19,34 +19,35 @@ namespace {
 
 using inspect::offset_t;
 
-// They keep the output, and the memory for it, within reason.
-constexpr offset_t most_entries = offset_t{1} << 22;
-constexpr offset_t most_ranks = offset_t{1} << 16;
-
 /// Calls f with the padding policy that the options describe. Without a number for the total the
 /// policy has no total part, and so no tail.
 template <class F>
-std::string with_padding(const inspect::options& options, F&& f) {
+void with_padding(const inspect::options& options, F&& f) {
   const seqpack::each_multiple_of<> each(options.pad_each);
-  if (!options.pad_total_multiple && !options.pad_total_to) return f(seqpack::padding{each});
-
+  if (!options.pad_total_multiple && !options.pad_total_to) {
+    f(seqpack::padding{each});
+    return;
+  }
   seqpack::padding_numbers numbers{.each = options.pad_each, .fixed_total = options.pad_total_to};
   numbers.total_multiple = options.pad_total_multiple.value_or(1);
-  return options.ghost_tail ? seqpack::with_padding<seqpack::ghost_tail>(numbers, f)
-                            : seqpack::with_padding<seqpack::absorb_tail>(numbers, f);
+  if (options.ghost_tail) {
+    seqpack::with_padding<seqpack::ghost_tail>(numbers, f);
+  } else {
+    seqpack::with_padding<seqpack::absorb_tail>(numbers, f);
+  }
 }
 
 template <class F>
-std::string with_context_parallel(const inspect::options& options, F&& f) {
+void with_context_parallel(const inspect::options& options, F&& f) {
   using inspect::sharding_choice;
   const offset_t size = options.cp_size;
   switch (options.sharding) {
     case sharding_choice::contiguous:
-      return f(seqpack::context_parallel(size, seqpack::contiguous{}));
-    case sharding_choice::striped: return f(seqpack::context_parallel(size, seqpack::striped{}));
-    case sharding_choice::zigzag: break;
+      f(seqpack::context_parallel(size, seqpack::contiguous{}));
+      break;
+    case sharding_choice::striped: f(seqpack::context_parallel(size, seqpack::striped{})); break;
+    case sharding_choice::zigzag: f(seqpack::context_parallel(size, seqpack::zigzag{})); break;
   }
-  return f(seqpack::context_parallel(size, seqpack::zigzag{}));
 }
 
 /// Refuses what the library would pack but nobody would read.
@@ -58,33 +59,28 @@ void require_printable(const Layout& layout) {
     }
   };
   const offset_t ranks = layout.context_parallel().size();
-  require("number of tokens", layout.total_tokens(), most_entries);
-  require("number of ranks", ranks, most_ranks);
-  require("number of ranks times sequences", ranks * layout.sequences(), most_entries);
+  require("number of tokens", layout.total_tokens(), inspect::most_entries);
+  require("number of ranks times sequences", ranks * layout.sequences(), inspect::most_entries);
 }
 
 template <class Layout>
-std::string show(const Layout& layout, const inspect::options& options) {
+void show(std::ostream& out, const Layout& layout, const inspect::options& options) {
   switch (options.format) {
-    case inspect::format_choice::json:
-      return inspect::to_json(inspect::report_layout(layout, options.label_shift));
-    case inspect::format_choice::svg: return seqpack::draw_svg(layout);
-    case inspect::format_choice::text: break;
+    case inspect::format_choice::json: inspect::write_json(out, layout, options.label_shift); break;
+    case inspect::format_choice::svg: out << seqpack::draw_svg(layout); break;
+    case inspect::format_choice::text:
+      out << seqpack::draw_text(layout, {.colour = isatty(STDOUT_FILENO) != 0});
+      break;
   }
-  return seqpack::draw_text(layout, {.colour = isatty(STDOUT_FILENO) != 0});
 }
 
-std::string inspect_layout(const inspect::options& options) {
-  if (options.width < 0) seqpack::reject("width", options.width, "a size must be at least 0");
-  if (options.label_shift < 1) {
-    seqpack::reject("label shift", options.label_shift, "it must be at least 1");
-  }
-  return with_padding(options, [&](const auto& padding) {
-    return with_context_parallel(options, [&](const auto& cp) {
+void inspect_layout(std::ostream& out, const inspect::options& options) {
+  with_padding(options, [&](const auto& padding) {
+    with_context_parallel(options, [&](const auto& cp) {
       const auto layout =
           seqpack::make_layout(options.lengths, padding, cp, {.width = options.width});
       require_printable(layout);
-      return show(layout, options);
+      show(out, layout, options);
     });
   });
 }
@@ -103,7 +99,7 @@ int refuse(std::string message) {
 int main(int argc, char** argv) {
   try {
     const auto options = inspect::parse_options(argc, argv);
-    if (options) std::cout << inspect_layout(*options);
+    if (options) inspect_layout(std::cout, *options);
     if (!std::cout.flush()) {
       std::cerr << "seqpack-inspect: cannot write to standard output\n";
       return 1;

@@ -1,22 +1,25 @@
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
 #include <iostream>
-#include <iterator>
-#include <limits>
 #include <seqpack/core/error.hpp>
-#include <stdexcept>
+#include <sstream>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
+
+#include "../command_line/command_line.hpp"
 
 namespace inspect {
 
 namespace {
+
+using command_line::parse_choice;
+using command_line::parse_number;
+using command_line::shown;
+using command_line::whole_range;
 
 // The values as they were typed: CLI11 only splits the command line, so that every refusal has
 // one form.
@@ -28,42 +31,11 @@ struct raw_options {
   std::string format = "text";
 };
 
-/// A value as an error shows it.
-std::string shown(std::string_view text) {
-  constexpr std::size_t most = 60;
-  if (text.empty()) return "empty";
-  return text.size() <= most ? std::string(text) : std::string(text.substr(0, most)) + "...";
-}
-
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
   const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-offset_t parse_number(const std::string& entry, std::string_view text) {
-  using limits = std::numeric_limits<offset_t>;
-  offset_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || rest != end) {
-    seqpack::reject(entry, shown(text),
-                    "it must be a whole number from " + std::to_string(limits::min()) + " to " +
-                        std::to_string(limits::max()));
-  }
-  return number;
-}
-
-template <class Choice>
-Choice parse_choice(const char* entry, const std::string& text,
-                    std::initializer_list<std::pair<const char*, Choice>> choices) {
-  std::string names;
-  for (const auto& [name, choice] : choices) {
-    if (text == name) return choice;
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  seqpack::reject(entry, shown(text), "it must be one of " + names);
 }
 
 /// Appends the numbers of a comma-separated line; an empty line has none.
@@ -79,42 +51,37 @@ void append_lengths(std::string_view line, std::vector<offset_t>& lengths) {
   }
 }
 
-std::vector<offset_t> read_lengths(const std::string& path) {
-  std::ifstream file(path);
+/// A file of lengths, which may be an endless one.
+std::string read_text(const std::string& path) {
+  constexpr std::size_t most_bytes = std::size_t{1} << 26;
+  std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path)) {
     seqpack::reject("--lengths-file", shown(path), "it must be a file that can be read");
   }
-  std::vector<offset_t> lengths;
-  for (std::string line; std::getline(file, line);) append_lengths(line, lengths);
+  std::string text;
+  std::vector<char> block(std::size_t{1} << 16);
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
+    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > most_bytes) {
+      seqpack::reject("--lengths-file", shown(path),
+                      "it must be a file of at most " + std::to_string(most_bytes) + " bytes");
+    }
+  }
   if (file.bad()) seqpack::reject("--lengths-file", shown(path), "reading it failed");
+  return text;
+}
+
+std::vector<offset_t> read_lengths(const std::string& path) {
+  std::istringstream text(read_text(path));
+  std::vector<offset_t> lengths;
+  for (std::string line; std::getline(text, line);) append_lengths(line, lengths);
   return lengths;
 }
 
-/// The arguments, last one first as CLI11 wants them. "--name=" becomes "--name" and an empty
-/// value, which CLI11 would otherwise look for in the next argument.
-std::vector<std::string> reversed_arguments(int argc, const char* const* argv) {
-  std::vector<std::string> arguments;
-  for (int i = argc - 1; i > 0; --i) {
-    const std::string argument = argv[i];
-    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
-      arguments.emplace_back();
-      arguments.push_back(argument.substr(0, argument.size() - 1));
-    } else {
-      arguments.push_back(argument);
-    }
-  }
-  return arguments;
-}
-
 std::optional<offset_t> optional_number(const CLI::App& app, const char* name,
-                                        const std::string& text) {
+                                        const std::string& text, whole_range range) {
   if (app.count(name) == 0) return std::nullopt;
-  return parse_number(name, text);
-}
-
-offset_t number_or(const CLI::App& app, const char* name, const std::string& text,
-                   offset_t absent) {
-  return optional_number(app, name, text).value_or(absent);
+  return parse_number(name, text, range);
 }
 
 void describe(CLI::App& app, raw_options& raw) {
@@ -139,19 +106,6 @@ void describe(CLI::App& app, raw_options& raw) {
   app.add_option("--format", raw.format, "text, json or svg")->type_name("NAME");
 }
 
-/// Whether to go on: false after printing the help.
-bool parse_command_line(CLI::App& app, int argc, const char* const* argv) {
-  try {
-    app.parse(reversed_arguments(argc, argv));
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return false;
-  } catch (const CLI::ParseError& error) {
-    throw std::invalid_argument(error.what());
-  }
-  return true;
-}
-
 }  // namespace
 
 std::optional<options> parse_options(int argc, const char* const* argv) {
@@ -159,7 +113,10 @@ std::optional<options> parse_options(int argc, const char* const* argv) {
                "seqpack-inspect");
   raw_options raw;
   describe(app, raw);
-  if (!parse_command_line(app, argc, argv)) return std::nullopt;
+  if (const auto help = command_line::parse(app, argc, argv)) {
+    std::cout << *help;
+    return std::nullopt;
+  }
 
   const bool from_file = app.count("--lengths-file") > 0;
   if (from_file == (app.count("--lengths") > 0)) {
@@ -172,17 +129,23 @@ std::optional<options> parse_options(int argc, const char* const* argv) {
   } else {
     append_lengths(raw.lengths, result.lengths);
   }
-  result.width = number_or(app, "--width", raw.width, result.width);
-  result.pad_each = number_or(app, "--pad-each", raw.pad_each, 1);
-  result.pad_total_multiple = optional_number(app, "--pad-total-multiple", raw.pad_total_multiple);
-  result.pad_total_to = optional_number(app, "--pad-total-to", raw.pad_total_to);
+  // A number that pads to more than can be shown, or cuts into more, has its name in the error.
+  const auto number = [&](const char* name, const std::string& text, whole_range range) {
+    return optional_number(app, name, text, range);
+  };
+  constexpr whole_range tokens{1, most_entries};
+  result.width = number("--width", raw.width, {0, seqpack::max_tokens}).value_or(result.width);
+  result.pad_each = number("--pad-each", raw.pad_each, tokens).value_or(1);
+  result.pad_total_multiple = number("--pad-total-multiple", raw.pad_total_multiple, tokens);
+  result.pad_total_to = number("--pad-total-to", raw.pad_total_to, tokens);
   result.ghost_tail = parse_choice<bool>("--tail", raw.tail, {{"absorb", false}, {"ghost", true}});
-  result.cp_size = number_or(app, "--cp-size", raw.cp_size, 1);
+  result.cp_size = number("--cp-size", raw.cp_size, {1, most_ranks}).value_or(1);
   result.sharding = parse_choice<sharding_choice>("--sharding", raw.sharding,
                                                   {{"zigzag", sharding_choice::zigzag},
                                                    {"contiguous", sharding_choice::contiguous},
                                                    {"striped", sharding_choice::striped}});
-  result.label_shift = number_or(app, "--label-shift", raw.label_shift, 1);
+  result.label_shift =
+      number("--label-shift", raw.label_shift, {1, whole_range{}.most}).value_or(1);
   result.format = parse_choice<format_choice>(
       "--format", raw.format,
       {{"text", format_choice::text}, {"json", format_choice::json}, {"svg", format_choice::svg}});

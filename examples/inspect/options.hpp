@@ -9,6 +9,10 @@ namespace inspect {
 
 using seqpack::offset_t;
 
+// They keep the output within reason.
+inline constexpr offset_t most_entries = offset_t{1} << 22;
+inline constexpr offset_t most_ranks = offset_t{1} << 16;
+
 enum class sharding_choice { zigzag, contiguous, striped };
 enum class format_choice { text, json, svg };
 
@@ -26,8 +30,8 @@ struct options {
 };
 
 /// Reads the command line. Nothing where only the help was asked for, which it then printed.
-/// \throws std::invalid_argument naming what was wrong; numbers that the library checks itself
-/// (lengths, multiples, sizes) are passed on as they are.
+/// \throws std::invalid_argument naming the option, its value and what it must be. Lengths, which
+/// the library checks, are passed on as they are.
 std::optional<options> parse_options(int argc, const char* const* argv);
 
 }  // namespace inspect

@@ -1,95 +1,106 @@
 // What the inspector finds out about a layout, by packing tokens that know where they come from.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <numeric>
+#include <ostream>
 #include <seqpack/seqpack.hpp>
+#include <span>
 #include <vector>
 
+#include "json.hpp"
+
 namespace inspect {
-
-using seqpack::offset_t;
-
-/// Stands for padding, and for a label that is ignored.
-inline constexpr offset_t no_token = -1;
-
-/// Where a token is in the batch.
-struct batch_position {
-  offset_t sequence;
-  offset_t index;
-};
-
-struct shard_report {
-  std::vector<offset_t> row;  ///< ids of tokens, no_token in padding
-  std::vector<offset_t> position_ids;
-  std::vector<offset_t> seq_idx;
-  std::vector<std::uint8_t> padding_mask;
-  std::vector<offset_t> labels;  ///< ids of tokens, no_token where ignored
-  std::vector<offset_t> real_tokens_per_sequence;
-};
-
-struct layout_report {
-  std::vector<batch_position> tokens;  ///< by id: all real tokens, sequence after sequence
-  std::vector<offset_t> cu_seqlens;
-  std::vector<offset_t> cu_seqlens_padded;
-  offset_t max_seqlen = 0;
-  offset_t total_tokens = 0;
-  bool has_padding = false;
-  std::vector<offset_t> row;
-  std::vector<shard_report> shards;
-};
 
 inline std::size_t to_size(offset_t count) {
   return static_cast<std::size_t>(count);
 }
 
+/// Memory for one array of a report at a time.
+struct report_memory {
+  std::vector<offset_t> numbers;
+  std::vector<std::uint8_t> flags;
+};
+
 template <class Layout, class Tokens>
-shard_report report_shard(const Layout& layout, seqpack::shard at, const Tokens& ids,
-                          offset_t label_shift) {
+void write_shard(json_writer& json, const Layout& layout, seqpack::shard at, const Tokens& ids,
+                 offset_t label_shift, report_memory& memory) {
+  using seqpack::host;
   const std::size_t size = to_size(layout.shard_tokens());
-  shard_report report{
-      .row = std::vector<offset_t>(size),
-      .position_ids = std::vector<offset_t>(size),
-      .seq_idx = std::vector<offset_t>(size),
-      .padding_mask = std::vector<std::uint8_t>(size),
-      .labels = std::vector<offset_t>(size),
-      .real_tokens_per_sequence = std::vector<offset_t>(to_size(layout.sequences()))};
-  seqpack::pack(seqpack::host, layout, at, seqpack::field(ids, report.row, no_token));
-  seqpack::per_token(
-      seqpack::host, layout, at, seqpack::position_ids(report.position_ids),
-      seqpack::sequence_index(report.seq_idx), seqpack::padding_mask(report.padding_mask),
-      seqpack::labels(ids, report.labels, {.shift = label_shift, .ignore = no_token}));
-  seqpack::real_tokens_per_sequence(seqpack::host, layout, at, report.real_tokens_per_sequence);
-  return report;
+  const std::span<offset_t> numbers = std::span(memory.numbers).first(size);
+  const std::span<std::uint8_t> flags = std::span(memory.flags).first(size);
+  json.begin_object();
+  json.key("row");
+  seqpack::pack(host, layout, at, seqpack::field(ids, numbers, no_token));
+  json.tokens(numbers);
+  json.key("position_ids");
+  seqpack::per_token(host, layout, at, seqpack::position_ids(numbers));
+  json.numbers(numbers);
+  json.key("seq_idx");
+  seqpack::per_token(host, layout, at, seqpack::sequence_index(numbers));
+  json.numbers(numbers);
+  json.key("padding_mask");
+  seqpack::per_token(host, layout, at, seqpack::padding_mask(flags));
+  json.flags(flags);
+  json.key("labels");
+  seqpack::per_token(host, layout, at,
+                     seqpack::labels(ids, numbers, {.shift = label_shift, .ignore = no_token}));
+  json.tokens(numbers);
+  json.key("real_tokens_per_sequence");
+  const std::span<offset_t> counts = std::span(memory.numbers).first(to_size(layout.sequences()));
+  seqpack::real_tokens_per_sequence(host, layout, at, counts);
+  json.numbers(counts);
+  json.end_object();
 }
 
+/// The ids of all real tokens, sequence after sequence.
+template <class Index>
+std::vector<offset_t> make_ids(std::span<const Index> cu, offset_t sequences) {
+  std::vector<offset_t> ids;
+  ids.reserve(to_size(cu.back()));
+  for (offset_t b = 0; b < sequences; ++b) {
+    const offset_t length = cu[to_size(b + 1)] - cu[to_size(b)];
+    for (offset_t s = 0; s < length; ++s) ids.push_back(id_of(b, s));
+  }
+  return ids;
+}
+
+/// One object on one line, written as it is found out. Tokens are [b, s], padding and ignored labels
+/// are null.
 template <class Layout>
-layout_report report_layout(const Layout& layout, offset_t label_shift) {
+void write_json(std::ostream& out, const Layout& layout, offset_t label_shift) {
   const auto cu = layout.cu_seqlens();
-  const auto cu_padded = layout.cu_seqlens_padded();
-  layout_report report;
-  report.cu_seqlens.assign(cu.begin(), cu.end());
-  report.cu_seqlens_padded.assign(cu_padded.begin(), cu_padded.end());
-  report.max_seqlen = layout.max_seqlen();
-  report.total_tokens = layout.total_tokens();
-  report.has_padding = layout.has_padding();
-  for (offset_t b = 0; b < layout.batch_size(); ++b) {
-    const offset_t length = report.cu_seqlens[to_size(b + 1)] - report.cu_seqlens[to_size(b)];
-    for (offset_t s = 0; s < length; ++s) report.tokens.push_back({b, s});
-  }
+  json_writer json(out);
+  json.begin_object();
+  json.key("cu_seqlens");
+  json.numbers(cu);
+  json.key("cu_seqlens_padded");
+  json.numbers(layout.cu_seqlens_padded());
+  json.key("max_seqlen");
+  json.number(layout.max_seqlen());
+  json.key("total_tokens");
+  json.number(layout.total_tokens());
+  json.key("has_padding");
+  json.flag(layout.has_padding());
 
-  // A ragged batch, so that a wide row costs no memory: the id of a token is its place in it.
-  std::vector<offset_t> values(report.tokens.size());
-  std::iota(values.begin(), values.end(), offset_t{0});
+  // A ragged batch, so that a wide row costs no memory.
+  const std::vector<offset_t> values = make_ids(cu, layout.batch_size());
   const seqpack::ragged_view ids(seqpack::row_view{values}, cu.data(), layout.batch_size());
-
-  report.row.resize(to_size(layout.total_tokens()));
-  seqpack::pack(seqpack::host, layout, seqpack::full_row,
-                seqpack::field(ids, report.row, no_token));
-  for (offset_t rank = 0; rank < layout.context_parallel().size(); ++rank) {
-    report.shards.push_back(report_shard(layout, seqpack::shard{rank}, ids, label_shift));
+  report_memory memory;
+  memory.numbers.resize(to_size(std::max(layout.total_tokens(), layout.sequences())));
+  memory.flags.resize(to_size(layout.shard_tokens()));
+  json.key("row");
+  const auto row = std::span(memory.numbers).first(to_size(layout.total_tokens()));
+  seqpack::pack(seqpack::host, layout, seqpack::full_row, seqpack::field(ids, row, no_token));
+  json.tokens(row);
+  json.key("shards");
+  json.begin_array();
+  for (offset_t rank = 0; out && rank < layout.context_parallel().size(); ++rank) {
+    write_shard(json, layout, seqpack::shard{rank}, ids, label_shift, memory);
   }
-  return report;
+  json.end_array();
+  json.end_object();
+  out << '\n';
 }
 
 }  // namespace inspect

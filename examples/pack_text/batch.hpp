@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "../text_tools/memory.hpp"
+
 namespace pack_text {
 
 using seqpack::offset_t;
@@ -49,6 +51,15 @@ struct totals {
     positions += text.positions();
   }
 };
+
+/// Refuses paragraphs that take too much memory as [B, S], before and after the round trip.
+/// \throws seqpack::invalid_input
+inline void require_memory_for(const std::vector<std::string>& sequences) {
+  std::size_t width = 0;
+  for (const std::string& sequence : sequences) width = std::max(width, sequence.size());
+  text_tools::require_memory("memory for a batch [B, S]",
+                             2.0 * token_bytes * static_cast<double>(sequences.size() * width));
+}
 
 inline batch make_batch(const std::vector<std::string>& sequences) {
   batch result;

@@ -1,9 +1,11 @@
 // seqpack-pack-text: packs the paragraphs of text files, shards them over context-parallel ranks,
 // brings them back, and says what each padding costs.
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <new>
 #include <seqpack/seqpack.hpp>
 #include <stdexcept>
 #include <string>
@@ -13,8 +15,9 @@
 #include <seqpack/exec/threads.hpp>
 #endif
 
+#include "../command_line/command_line.hpp"
 #include "../text_tools/corpus.hpp"
-#include "../text_tools/progress_bar.hpp"
+#include "../text_tools/progress.hpp"
 #include "batch.hpp"
 #include "report.hpp"
 #include "round_trip.hpp"
@@ -33,12 +36,9 @@ struct options {
   int repeats = 3;
 };
 
-CLI::App& describe(CLI::App& app, options& o) {
-  const auto number = [&](const char* name, auto& value, const char* meaning, int limit) {
-    app.add_option(name, value, meaning)
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(1, limit).description("from 1 to " + std::to_string(limit)));
+void describe(CLI::App& app, options& o) {
+  const auto number = [&](const char* name, auto& value, const char* meaning, std::int64_t most) {
+    command_line::add_number(app, name, value, meaning, {1, most});
   };
   app.add_option("files", o.files, "Text files; without any, licence texts of the system")
       ->type_name("");
@@ -47,7 +47,6 @@ CLI::App& describe(CLI::App& app, options& o) {
   number("--total-multiple", o.total_multiple, "What the padded totals are multiples of", 1 << 30);
   number("--repeats", o.repeats, "Runs of each call, the fastest of which counts", 1000);
   number("--threads", o.threads, "Host threads", 4096);
-  return app;
 }
 
 /// Takes every batch through every scenario.
@@ -56,9 +55,10 @@ totals run(const Executor& where, const options& o, paragraph_reader& reader,
            std::vector<scenario>& scenarios) {
   totals sum;
   workspace tensors;
-  text_tools::progress_bar progress;
+  text_tools::progress progress("bytes");
   for (auto paragraphs = reader.next(o.batch); !paragraphs.empty();
        paragraphs = reader.next(o.batch)) {
+    require_memory_for(paragraphs);
     const batch text = make_batch(paragraphs);
     for (scenario& s : scenarios) run_scenario(where, text, tensors, s, o.repeats);
     sum.add(text);
@@ -103,14 +103,17 @@ int main(int argc, char** argv) {
   CLI::App app("Packs the paragraphs of text files, and checks that they come back",
                "seqpack-pack-text");
   try {
-    describe(app, o).parse(argc, argv);
-    pack_files(o);
+    describe(app, o);
+    if (const auto help = command_line::parse(app, argc, argv)) {
+      std::cout << *help;
+    } else {
+      pack_files(o);
+    }
     return std::cout.flush() ? 0 : fail(2, "cannot write to standard output");
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return 0;
   } catch (const round_trip_error& error) {
     return fail(1, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(2, "there is not enough memory");
   } catch (const std::exception& error) {
     return fail(2, error.what());
   }

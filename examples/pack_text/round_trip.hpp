@@ -72,7 +72,10 @@ struct workspace {
   std::vector<std::int32_t> unpacked_ids;
   std::vector<float> unpacked_features;
 
+  /// \throws seqpack::invalid_input where that takes too much memory
   void resize(offset_t tokens, offset_t per_rank, offset_t positions) {
+    text_tools::require_memory("memory for a packed batch",
+                               static_cast<double>(token_bytes * (tokens + per_rank)));
     ids.resize(to_size(tokens));
     features.resize(to_size(tokens * feature_count));
     shard_ids.resize(to_size(per_rank));

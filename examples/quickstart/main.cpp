@@ -4,8 +4,12 @@
 #include <seqpack/seqpack.hpp>
 #include <vector>
 
-int main() {
+int main(int argc, char**) {
   using namespace seqpack;
+  if (argc > 1) {
+    std::cerr << "quickstart takes no arguments\n";
+    return 2;
+  }
 
   // A batch [B, S] of token ids, right-padded with 0, and the real length of each row.
   const std::vector<int> lengths = {5, 3, 8};
@@ -32,5 +36,5 @@ int main() {
   std::vector<std::int64_t> unpacked(ids.size(), -1);
   unpack(host, layout, all_shards, field(gathered, batch_view(unpacked.data(), 3, 8)));
   std::cout << (unpacked == ids ? "round trip exact\n" : "round trip WRONG\n");
-  return unpacked == ids ? 0 : 1;
+  return unpacked == ids && std::cout.flush() ? 0 : 1;
 }

@@ -55,39 +55,45 @@ std::vector<std::string> paragraph_reader::next(std::size_t count) {
 }
 
 bool paragraph_reader::next_paragraph(std::string& paragraph) {
-  paragraph = std::exchange(rest_, {});
-  std::string line;
-  while (paragraph.size() <= longest_ && next_line(line)) {
-    if (!is_blank(line)) {
-      paragraph += line + '\n';
-    } else if (!paragraph.empty()) {
+  while (waiting() <= longest_ && next_line()) {
+    if (!is_blank(line_)) {
+      text_.append(line_).append(1, '\n');
+    } else if (waiting() > 0) {
       break;
     }
   }
-  if (paragraph.size() > longest_) {
-    rest_ = paragraph.substr(longest_);
-    paragraph.resize(longest_);
-  }
+  paragraph = take(std::min(waiting(), longest_));
   return !paragraph.empty();
 }
 
+/// The next bytes of the paragraph. What was taken is let go when little more than that is left, so
+/// that a long line is not moved for each of its pieces.
+std::string paragraph_reader::take(std::size_t size) {
+  std::string piece(text_, taken_, size);
+  taken_ += size;
+  if (waiting() <= longest_) {
+    text_.erase(0, taken_);
+    taken_ = 0;
+  }
+  return piece;
+}
+
 /// A line of the open file. The end of a file ends a paragraph too, so it reads as an empty line.
-bool paragraph_reader::next_line(std::string& line) {
-  if (file_.is_open()) {
-    if (std::getline(file_, line)) {
-      bytes_read_ += line.size() + 1;
-      return true;
-    }
-    if (file_.bad())
-      throw std::runtime_error("reading " + files_[opened_ - 1].string() + " failed");
-    file_.close();
-    line.clear();
+bool paragraph_reader::next_line() {
+  while (!file_.is_open()) {
+    if (opened_ == files_.size()) return false;
+    file_.clear();
+    file_.open(files_[opened_++]);
+    if (!file_) throw std::runtime_error(files_[opened_ - 1].string() + " cannot be opened");
+  }
+  if (std::getline(file_, line_)) {
+    bytes_read_ += line_.size() + 1;
     return true;
   }
-  if (opened_ == files_.size()) return false;
-  file_.clear();
-  file_.open(files_[opened_++]);
-  return next_line(line);
+  if (file_.bad()) throw std::runtime_error("reading " + files_[opened_ - 1].string() + " failed");
+  file_.close();
+  line_.clear();
+  return true;
 }
 
 std::vector<fs::path> default_files() {

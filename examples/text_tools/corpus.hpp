@@ -20,19 +20,23 @@ class paragraph_reader {
   /// The next `count` paragraphs, fewer at the end of the input.
   std::vector<std::string> next(std::size_t count);
 
-  std::uintmax_t bytes_read() const noexcept { return bytes_read_; }
+  std::uintmax_t bytes_read() const noexcept { return bytes_read_ - waiting(); }
   /// The size of all files together.
   std::uintmax_t bytes() const noexcept { return bytes_; }
 
  private:
-  bool next_line(std::string& line);
+  bool next_line();
   bool next_paragraph(std::string& paragraph);
+  std::string take(std::size_t size);
+  std::size_t waiting() const noexcept { return text_.size() - taken_; }
 
   std::vector<std::filesystem::path> files_;
   std::size_t longest_;
   std::size_t opened_ = 0;
   std::ifstream file_;
-  std::string rest_;  // of a paragraph that was too long
+  std::string line_;
+  std::string text_;       // of the paragraph that is read
+  std::size_t taken_ = 0;  // bytes at its start that have been handed out
   std::uintmax_t bytes_read_ = 0;
   std::uintmax_t bytes_ = 0;
 };

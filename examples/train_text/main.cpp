@@ -36,12 +36,23 @@ auto make_world() {
                                               {.deadline = std::chrono::minutes(1)});
 }
 using environment = seqpack::mpi_environment;
+seqpack::offset_t ranks_of_machine() {
+  MPI_Comm machine = MPI_COMM_NULL;
+  int ranks = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+  MPI_Comm_size(machine, &ranks);
+  MPI_Comm_free(&machine);
+  return ranks;
+}
 #else
 constexpr bool with_ranks = false;
 auto make_world() {
   return seqpack::self_communicator();
 }
 struct environment {};
+seqpack::offset_t ranks_of_machine() {
+  return 1;
+}
 #endif
 
 }  // namespace
@@ -49,9 +60,10 @@ struct environment {};
 int main(int argc, char** argv) {
   [[maybe_unused]] const environment until_the_end;
   auto world = make_world();
+  const seqpack::offset_t neighbours = ranks_of_machine();
   return train_text::tell_errors(world.rank().value == 0, [&] {
     const auto options =
         train_text::parse_options(argc, argv, {.threads = with_threads, .ranks = with_ranks});
-    return train_text::run(executor_for(options), world, options);
+    return train_text::run(executor_for(options), world, options, neighbours);
   });
 }

@@ -1,52 +1,57 @@
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <limits>
-#include <map>
+#include <cstdint>
 #include <string>
+
+#include "../command_line/command_line.hpp"
+#include "../text_tools/format.hpp"
 
 namespace train_text {
 
 namespace {
 
-void add_number(CLI::App& app, const char* name, std::int64_t& value, const char* meaning,
-                std::int64_t least, std::int64_t most) {
-  app.add_option(name, value, meaning)
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(least, most)
-                  .description("from " + std::to_string(least) + " to " + std::to_string(most)));
-}
+using command_line::add_number;
 
 void add_training(CLI::App& app, options& o) {
   constexpr std::int64_t million = 1'000'000;
-  add_number(app, "--longest", o.longest, "Bytes of a sequence; longer paragraphs are cut", 2,
-             million);
-  add_number(app, "--batch", o.batch, "Sequences of a micro-batch", 1, million);
+  add_number(app, "--longest", o.longest, "Bytes of a sequence; longer paragraphs are cut",
+             {2, million});
+  add_number(app, "--batch", o.batch, "Sequences of a micro-batch", {1, million});
   add_number(app, "--micro-batches", o.micro_batches,
-             "Micro-batches of a step, which the data-parallel ranks share", 1, million);
-  add_number(app, "--epochs", o.epochs, "How often the text is read", 1, million);
-  add_number(app, "--steps", o.steps, "Steps at most; 0 for all of the epochs", 0, million);
-  add_number(app, "--buckets", o.buckets, "Rows of the table for each of the longer contexts", 1,
-             million);
+             "Micro-batches of a step, which the data-parallel ranks share", {1, million});
+  add_number(app, "--epochs", o.epochs, "How often the text is read", {1, million});
+  add_number(app, "--steps", o.steps, "Steps at most; 0 for all of the epochs", {0, million});
+  add_number(app, "--buckets", o.buckets, "Rows of the table for each of the longer contexts",
+             {1, million});
   add_number(app, "--repeats", o.repeats,
-             "Runs when speed is measured, the fastest of which counts", 1, 1000);
-  app.add_option("--learning-rate", o.learning_rate, "Of Adam; it falls to 0 in a line")
+             "Runs when speed is measured, the fastest of which counts", {1, 1000});
+  const std::string range = "from 1e-9 to 10";
+  app.add_option_function<std::string>(
+         "--learning-rate",
+         [&o, range](const std::string& text) {
+           o.learning_rate = command_line::parse_real("--learning-rate", text, 1e-9, 10, range);
+         },
+         "Of Adam; it falls to 0 in a line; " + range)
       ->type_name("X")
-      ->capture_default_str()
-      ->check(CLI::Range(1e-9, 10.0).description("from 1e-9 to 10"));
+      ->default_str(text_tools::with_decimals(o.learning_rate, 2));
 }
 
 void add_ranks(CLI::App& app, options& o) {
   constexpr std::int64_t most = 1 << 20;
-  add_number(app, "--cp", o.cp, "Context-parallel ranks, which share the packed row", 1, most);
-  add_number(app, "--tp", o.tp, "Tensor-parallel ranks, which share the vocabulary", 1, most);
-  const std::map<std::string, sharding_kind> shardings{{"zigzag", sharding_kind::zigzag},
-                                                       {"contiguous", sharding_kind::contiguous},
-                                                       {"striped", sharding_kind::striped}};
-  app.add_option("--sharding", o.sharding, "Who gets which tokens: zigzag, contiguous, striped")
+  add_number(app, "--cp", o.cp, "Context-parallel ranks, which share the packed row", {1, most});
+  add_number(app, "--tp", o.tp, "Tensor-parallel ranks, which share the vocabulary", {1, most});
+  app.add_option_function<std::string>(
+         "--sharding",
+         [&o](const std::string& text) {
+           o.sharding =
+               command_line::parse_choice<sharding_kind>("--sharding", text,
+                                                         {{"zigzag", sharding_kind::zigzag},
+                                                          {"contiguous", sharding_kind::contiguous},
+                                                          {"striped", sharding_kind::striped}});
+         },
+         "Who gets which tokens: zigzag, contiguous, striped")
       ->type_name("NAME")
-      ->transform(CLI::CheckedTransformer(shardings).description(""))
       ->default_str("zigzag");
 }
 
@@ -64,15 +69,12 @@ options parse_options(int argc, char** argv, const abilities& able) {
   add_training(app, o);
   constexpr std::int64_t most = 1 << 30;
   add_number(app, "--pad-each", o.pad_each,
-             "What each padded length is a multiple of; 0 for the least that is possible", 0, most);
-  add_number(app, "--pad-total", o.pad_total, "What the packed row is a multiple of", 1, most);
-  if (able.threads) add_number(app, "--threads", o.threads, "Host threads", 1, 4096);
+             "What each padded length is a multiple of; 0 for the least that is possible",
+             {0, most});
+  add_number(app, "--pad-total", o.pad_total, "What the packed row is a multiple of", {1, most});
+  if (able.threads) add_number(app, "--threads", o.threads, "Host threads", {1, 4096});
   if (able.ranks) add_ranks(app, o);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    throw help_wanted{app.help()};
-  }
+  if (const auto help = command_line::parse(app, argc, argv)) throw help_wanted{*help};
   return o;
 }
 

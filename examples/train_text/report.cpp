@@ -1,13 +1,18 @@
 #include "report.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "../text_tools/format.hpp"
 #include "chart.hpp"
@@ -75,13 +80,56 @@ line_chart to_chart(const loss_curve& curve, double unigram) {
           .levels = {{"unigram entropy, " + with_decimals(unigram, 2), unigram}}};
 }
 
-void write_file(std::ostream& out, const std::filesystem::path& path, const std::string& content) {
-  std::ofstream file(path, std::ios::binary);
-  file << content;
-  file.close();
-  if (!file) throw std::runtime_error(path.string() + " cannot be written");
-  out << path.string() << '\n';
-}
+/// A file that is there once all of it is written, and before that is not, or as it was.
+class new_file {
+ public:
+  /// \throws std::runtime_error where there can be no such file
+  explicit new_file(std::filesystem::path path)
+      : path_(std::move(path)),
+        temporary_(path_.string() + '.' + std::to_string(getpid()) + ".tmp") {
+    errno = std::filesystem::is_directory(path_) ? EISDIR : 0;
+    if (errno == 0) file_.open(temporary_, std::ios::binary);
+    if (!file_.is_open()) fail();
+  }
+  new_file(const new_file&) = delete;
+  new_file& operator=(const new_file&) = delete;
+  ~new_file() {
+    file_.close();
+    std::error_code ignored;
+    std::filesystem::remove(temporary_, ignored);
+  }
+
+  void write(const std::string& content) {
+    errno = 0;
+    file_ << content;
+    file_.close();
+    if (!file_) fail();
+  }
+  void publish() {
+    errno = 0;
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+  }
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  [[noreturn]] void fail() const {
+    const std::string why = errno != 0 ? ": " + std::generic_category().message(errno) : "";
+    throw std::runtime_error(path_.string() + " cannot be written" + why);
+  }
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  std::ofstream file_;
+};
+
+/// Both files of a curve. Neither is there before both can be.
+struct curve_files {
+  new_file csv;
+  new_file svg;
+
+  explicit curve_files(const std::filesystem::path& folder)
+      : csv(folder / "loss_curve.csv"), svg(folder / "loss_curve.svg") {}
+};
 
 }  // namespace
 
@@ -156,13 +204,22 @@ void print_speeds(std::ostream& out, std::span<const speed> speeds, std::int64_t
       << "; the library skips padding, the model cannot\n\n";
 }
 
-void write_curve(std::ostream& out, const std::filesystem::path& folder, const loss_curve& curve,
-                 double unigram) {
+void check_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // what fails shows where a file is opened
-  out << "The loss curve:\n";
-  write_file(out, folder / "loss_curve.csv", to_csv(curve, unigram));
-  write_file(out, folder / "loss_curve.svg", to_svg(to_chart(curve, unigram)));
+  const curve_files can_be_opened(folder);
+}
+
+void write_curve(std::ostream& out, const std::filesystem::path& folder, const loss_curve& curve,
+                 double unigram) {
+  curve_files files(folder);
+  files.csv.write(to_csv(curve, unigram));
+  files.svg.write(to_svg(to_chart(curve, unigram)));
+  files.csv.publish();
+  files.svg.publish();
+  out << "The loss curve:\n"
+      << files.csv.path().string() << '\n'
+      << files.svg.path().string() << '\n';
 }
 
 }  // namespace train_text

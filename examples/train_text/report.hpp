@@ -40,8 +40,12 @@ struct speed {
 /// \param repeats runs, of which the fastest was taken
 void print_speeds(std::ostream& out, std::span<const speed> speeds, std::int64_t repeats);
 
-/// Writes loss_curve.csv and loss_curve.svg, and prints their paths.
+/// Makes the folder, and opens files in it, of which nothing stays.
 /// \throws std::runtime_error for a folder that cannot be written to
+void check_folder(const std::filesystem::path& folder);
+
+/// Writes loss_curve.csv and loss_curve.svg, and prints their paths.
+/// \throws std::runtime_error where they cannot be written; what was there before stays then
 void write_curve(std::ostream& out, const std::filesystem::path& folder, const loss_curve& curve,
                  double unigram);
 

@@ -1,6 +1,7 @@
 #define BOOST_TEST_MODULE examples_broadcast
 #include <boost/test/unit_test.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "run_program.hpp"
@@ -10,10 +11,26 @@ namespace {
 using seqpack::testing::program_result;
 using seqpack::testing::temporary_file;
 
-program_result broadcast(int ranks, const std::string& file) {
-  return seqpack::testing::run_program(SEQPACK_MPIEXEC,
-                                       {"-n", std::to_string(ranks), SEQPACK_EXAMPLE, file});
+program_result run(int ranks, const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{"-n", std::to_string(ranks), SEQPACK_EXAMPLE};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return seqpack::testing::run_program(SEQPACK_MPIEXEC, all);
 }
+
+program_result broadcast(int ranks, const std::string& file) {
+  return run(ranks, {file});
+}
+
+/// How often a text has another one.
+int times(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+const std::string usage = std::string("usage: mpirun -n RANKS ") + SEQPACK_EXAMPLE + " FILE\n";
 
 /// The line of every rank.
 std::string said_by_all(int ranks, const std::string& text) {
@@ -49,10 +66,35 @@ BOOST_AUTO_TEST_CASE(one_rank_has_nobody_to_disagree_with) {
   BOOST_TEST(result.out.find("rank 0: has [9] bytes, checksum cbf43926\n") == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_file_that_only_the_root_misses_ends_all_ranks) {
-  const program_result result = broadcast(3, "/no/such/file");
-  BOOST_TEST(result.status == 2);
-  BOOST_TEST(
-      result.out ==
-      said_by_all(3, "tensor on the root, rank 0 is absent: the root must bring the tensor"));
+BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_told_once_and_ends_all_ranks) {
+  const seqpack::testing::temporary_folder folder;
+  for (const auto& [file, why] :
+       {std::pair{std::string("/no/such/file"), "No such file or directory"},
+        std::pair{folder.path(), "it is no regular file"}}) {
+    const program_result result = broadcast(3, file);
+    BOOST_TEST(result.status == 2);
+    BOOST_TEST(result.out == "");
+    BOOST_TEST(times(result.err, std::string(SEQPACK_EXAMPLE) + ": " + file +
+                                     " cannot be read: " + why + "\n") == 1,
+               result.err);
+    BOOST_TEST(times(result.err, "cannot be read") == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_help_is_printed_once) {
+  const program_result result = run(3, {"--help"});
+  BOOST_TEST(result.status == 0);
+  BOOST_TEST(result.out == usage);
+  BOOST_TEST(result.err == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_and_a_second_file_are_answered_with_the_usage_once) {
+  const temporary_file file("123456789");
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{}, std::vector<std::string>{file.path(), file.path()}}) {
+    const program_result result = run(3, arguments);
+    BOOST_TEST(result.status == 2);
+    BOOST_TEST(result.out == "");
+    BOOST_TEST(times(result.err, usage) == 1, result.err);
+  }
 }

@@ -70,6 +70,62 @@ BOOST_AUTO_TEST_CASE(reads_something_by_default) {
   BOOST_TEST(table_lines(pack_text({"--repeats", "1"}).out).size() == 16u);
 }
 
+BOOST_AUTO_TEST_CASE(a_long_line_is_packed_in_the_memory_of_its_size) {
+  const temporary_file text(std::string(3'000'000, 'x'));
+  const program_result result = pack_text({"--repeats", "1", text.path()});
+  BOOST_TEST(result.status == 0);
+  BOOST_TEST(result.out.find("1 file: 733 sequences, 3,000,001 tokens, 12 batches") == 0u);
+  // Instrumented, freed memory is kept for a while.
+  BOOST_TEST(seqpack::testing::most_memory_of_programs() < 600'000'000);
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_number_is_told_with_its_range) {
+  struct refusal {
+    std::string option;
+    std::string value;
+    std::string range;
+  };
+  const std::vector<refusal> refusals{{"--batch", "0", "from 1 to 1048576"},
+                                      {"--batch", "", "from 1 to 1048576"},
+                                      {"--longest", "4611686018427387904", "from 1 to 1048576"},
+                                      {"--total-multiple", "-1", "from 1 to 1073741824"},
+                                      {"--repeats", "x", "from 1 to 1000"},
+                                      {"--threads", "1e3", "from 1 to 4096"}};
+  for (const auto& [option, value, range] : refusals) {
+    const program_result result = pack_text({option + "=" + value});
+    BOOST_TEST(result.status == 2);
+    BOOST_TEST(result.err == "seqpack-pack-text: " + option + " is " +
+                                 (value.empty() ? "empty" : value) +
+                                 ": it must be a whole number " + range + "\n");
+    BOOST_TEST(pack_text({"--help"}).out.find(range) != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_that_takes_too_much_memory_is_refused) {
+  // A row of 2^30 tokens, and 10^6 rows as wide as a line of 10^6.
+  const temporary_file text(make_text(3));
+  BOOST_TEST(
+      pack_text({"--total-multiple", "1073741824", text.path()})
+          .err.find("seqpack-pack-text: memory for a packed batch is 77.31 GB: it must be at "
+                    "most ") == 0u);
+  std::string lines(1'000'000, 'x');
+  for (int k = 1; k < 1'000'000; ++k) lines += "\n\nx";
+  const temporary_file wide(lines);
+  const program_result result =
+      pack_text({"--batch", "1000000", "--longest", "1000000", wide.path()});
+  BOOST_TEST(result.status == 2);
+  BOOST_TEST(result.err.find("memory for a batch [B, S] is 72.00 TB: it must be at most ") !=
+             std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(full_standard_output_is_told) {
+  const temporary_file text(make_text(3));
+  const program_result result = seqpack::testing::run_program(
+      "sh", {"-c", "exec \"$0\" \"$@\" > /dev/full", SEQPACK_EXAMPLE, text.path()});
+  BOOST_TEST(result.status == 2);
+  BOOST_TEST(result.err == "seqpack-pack-text: cannot write to standard output\n");
+}
+
 BOOST_AUTO_TEST_CASE(bad_input_is_refused_in_one_line) {
   const temporary_file empty(" \n\n\t\n");
   const temporary_file text(make_text(3));

@@ -2,9 +2,11 @@
 /// Runs a program and keeps what it printed.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -47,6 +49,13 @@ inline program_result run_program(const std::string& program,
   if (WIFEXITED(status)) result.status = WEXITSTATUS(status);
   result.err = folder.read("errors");
   return result;
+}
+
+/// Bytes of the largest program that has ended so far.
+inline std::int64_t most_memory_of_programs() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 
 }  // namespace seqpack::testing
