@@ -280,3 +280,23 @@ BOOST_AUTO_TEST_CASE(built_and_packed_in_a_graph_and_replayed_with_other_lengths
         boost::test_tools::per_element());
   }
 }
+
+BOOST_AUTO_TEST_CASE(lengths_in_the_memory_that_a_build_writes_are_refused) {
+  const testing::test_stream stream;
+  auto layout = make_capacity<absorb_tail>(stream);
+  const device_array<int> count(std::vector{2});
+  const device_array<int> lengths(std::vector<int>(sequences, 1));
+  const auto refuse = [&](const int* from, const int* number, const std::string& entry) {
+    BOOST_CHECK_EXCEPTION(layout.build(stream, from, number), invalid_input,
+                          [&](const invalid_input& e) {
+                            BOOST_TEST(e.what() == "the layout's arrays is in the memory of " +
+                                                       entry + ": outputs must not alias");
+                            return true;
+                          });
+  };
+  refuse(layout.view().cu, count.data(), "lengths");
+  refuse(layout.view().cu_padded + 1, count.data(), "lengths");
+  refuse(lengths.data(), layout.view().cu_padded, "count");
+  layout.build(stream, lengths.data(), count.data());
+  layout.check(stream);
+}

@@ -148,3 +148,71 @@ BOOST_AUTO_TEST_CASE(masks_become_lengths_and_starts) {
   BOOST_TEST(columns[1] == 0);
   BOOST_TEST(columns[2] == 0);
 }
+
+BOOST_AUTO_TEST_CASE(a_mask_of_anything_but_0_and_1_has_no_length) {
+  const testing::test_stream stream;
+  const device_array<int> mask(std::vector<int>{1, 1, 0, /**/ 1, 2, 2, /**/ -1, 0, 0});
+  const device_array<int> found(3), starts(3);
+  lengths_from_mask(stream.executor(), batch_view<const int>(mask.data(), 3, 3),
+                    row_view(found.data(), 3), row_view(starts.data(), 3));
+  stream.wait();
+  BOOST_TEST(found.values() == (std::vector{2, -1, -1}), boost::test_tools::per_element());
+  BOOST_CHECK_EXCEPTION(
+      make_layout(stream.executor(), std::span<const int>(found.data(), 3)), invalid_input,
+      [](const invalid_input& e) { return e.entry() == "lengths[1]" && e.value() == "-1"; });
+}
+
+BOOST_AUTO_TEST_CASE(ids_that_a_label_cannot_hold_set_the_status_of_the_layout) {
+  const testing::test_stream stream;
+  const auto run = [&](const auto& layout, std::vector<std::int64_t> ids, const std::string& text) {
+    const device_array<std::int64_t> table(std::move(ids));
+    const device_array<std::int16_t> out(4);
+    per_token(stream.executor(), layout, full_row,
+              labels(batch_view<const std::int64_t>(table.data(), 2, 2), row_view(out.data(), 4)));
+    stream.wait();
+    std::string found;
+    try {
+      layout.check(stream);
+    } catch (const invalid_input& e) {
+      found = e.what();
+    }
+    BOOST_TEST(found == text);
+    // Where an id does not fit, and where there is no next token.
+    const std::int16_t first = text.empty() ? std::int16_t{7} : std::int16_t{-100};
+    BOOST_TEST(out.values() == (std::vector<std::int16_t>{first, -100, 4, -100}),
+               boost::test_tools::per_element());
+    BOOST_TEST(out.guards_intact());
+  };
+  const auto resident = [&] {
+    return to_device(stream.executor(), make_layout(std::vector{2, 2}));
+  };
+  run(resident(), {70000, 7, 3, 4}, "");  // token 0 is nobody's label
+  run(resident(), {1, 70000, 3, 4}, "tokens[0][1] is 70000: the label type holds at most 32767");
+  run(resident(), {1, -40000, 3, 4},
+      "tokens[0][1] is -40000: the label type holds at least -32768");
+  const device_array<int> lengths(std::vector{2, 2});
+  run(make_layout(stream.executor(), std::span<const int>(lengths.data(), 2)), {1, 65436, 3, 4},
+      "tokens[0][1] is 65436: the label type holds at most 32767");
+}
+
+BOOST_AUTO_TEST_CASE(without_a_status_a_narrower_label_type_is_refused) {
+  const testing::test_stream stream;
+  const auto layout = to_device(stream.executor(), make_layout(std::vector{2}));
+  auto bare = layout.view();
+  bare.status = nullptr;
+  const device_array<std::int64_t> table(std::vector<std::int64_t>{1, 2});
+  const device_array<std::int16_t> out(2);
+  const batch_view<const std::int64_t> ids(table.data(), 1, 2);
+  BOOST_CHECK_EXCEPTION(
+      per_token(stream.executor(), bare, full_row, labels(ids, row_view(out.data(), 2))),
+      invalid_input, [](const invalid_input& e) {
+        return std::string(e.what()) ==
+               "array 0's label type is narrower than the ids: on a device the layout must have a "
+               "status word, which tells of ids that do not fit";
+      });
+  // A type that holds all ids needs none.
+  const device_array<std::int64_t> wide(2);
+  per_token(stream.executor(), bare, full_row, labels(ids, row_view(wide.data(), 2)));
+  stream.wait();
+  BOOST_TEST(wide.values() == (std::vector<std::int64_t>{2, -100}));
+}

@@ -74,7 +74,7 @@ struct traits<memory_location> {
     to.put(place.device);
   }
   static memory_location read(reader& from) {
-    const auto where = from.choice("kind of memory", memory_location::kind::on_device);
+    const auto where = from.choice("kind of memory", memory_location::kind::on_closed_device);
     constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
     return {where, from.get<std::int32_t>("device", 0, most)};
   }

@@ -151,7 +151,7 @@ class capacity_layout
     if (order != nullptr) memory.read(bytes_of(order, view_.sequences), checks::alone, "order");
     memory.write(
         bytes_of(static_cast<const char*>(memory_.data()), static_cast<offset_t>(map_.bytes())),
-        checks::of_layout, "memory");
+        checks::of_layout, "arrays");
     memory.require_apart();
   }
 

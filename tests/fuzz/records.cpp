@@ -1,0 +1,81 @@
+// Records of any bytes, as a rank that is broken or not ours may send them: refused with
+// invalid_input, or records that are written again as they were read; and what ranks make of them.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "input.hpp"
+#include "seqpack/comm/broadcast.hpp"
+#include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/rank.hpp"
+#include "seqpack/comm/record.hpp"
+#include "seqpack/comm/subgroup.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/parallel/agree.hpp"
+#include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/together.hpp"
+#include "seqpack/train/count_valid.hpp"
+#include "seqpack/train/label_log_probs.hpp"
+
+namespace {
+
+using namespace seqpack;
+using testing::input;
+using testing::require;
+
+records::bytes bytes_of_record(input& in) {
+  records::bytes bytes{};
+  const auto rest = in.rest();
+  const std::size_t size = rest.size() < bytes.size() ? rest.size() : bytes.size();
+  if (size > 0) std::memcpy(bytes.data(), rest.data(), size);
+  return bytes;
+}
+
+/// What has been read once is a record: writing and reading it changes nothing more.
+template <class Record>
+void check(input& in) {
+  const auto record = records::read<Record>(bytes_of_record(in));
+  const records::bytes written = records::write(record);
+  require(records::write(records::read<Record>(written)) == written);
+}
+
+/// What a broadcast says to headers of three ranks: a verdict, or a mismatch that can be read.
+void check_verdict(input& in) {
+  const group_members members({{0}, {1}, {2}});
+  std::vector<broadcasting::header> headers;
+  const auto first = records::read<broadcasting::header>(bytes_of_record(in));
+  for (int r = 0; r < 3; ++r) headers.push_back(first);
+  headers[1].what = broadcasting::header::brings::nothing;
+  try {
+    const auto& sent = broadcasting::verdict(members, headers).require();
+    require(sent.root >= 0 && sent.root < 3);
+    require(sent.shape.elements() <= max_tokens);
+  } catch (const collective_mismatch& e) {
+    require(e.rank().value >= 0 && e.rank().value < 3);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  input in(std::span(data, size));
+  try {
+    switch (in.choice(11)) {
+      case 0: check<broadcasting::header>(in); break;
+      case 1: check_verdict(in); break;
+      case 2: check<exchanging::split_record>(in); break;
+      case 3: check<agreeing::step_record>(in); break;
+      case 4: check<layout_fingerprint>(in); break;
+      case 5: check<agreeing::refusal>(in); break;
+      case 6: check<agreeing::record<layout_fingerprint>>(in); break;
+      case 7: check<context_gathering::record>(in); break;
+      case 8: check<subgroups::record>(in); break;
+      case 9: check<label_log_probing::column_record>(in); break;
+      default: check<global_counts>(in); break;
+    }
+  } catch (const invalid_input&) {
+  }
+  return 0;
+}
