@@ -1,24 +1,32 @@
 /// \file
-/// Gates: a measured benchmark, the floor beside it, and the largest ratio of their times.
+/// Gates: a measured call, the floor beside it, and the largest ratio of their times.
 #pragma once
-
-#include <benchmark/benchmark.h>
 
 #include <tbb/parallel_for.h>
 
 #include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "../alternate.hpp"
 
 namespace bench {
 
-/// A ratio to report. Both benchmarks run in the same process, their repetitions interleaved.
+/// Makes what a call works on, and returns the call.
+using maker = std::function<std::function<void()>()>;
+
+/// A ratio to report. Both calls are timed in turn.
 struct gate {
   std::string what;
-  std::string measured;  ///< name of a benchmark
-  std::string floor;     ///< name of the benchmark of the bytes that must move
+  std::string name;  ///< of the benchmark
+  maker measured;
+  maker floor;  ///< the bytes that must move
   double limit;
+  turn_time kind;
+  double seconds;  ///< of all turns, about
+  side_times times = {};
 };
 
 /// All gates, in the order of the table.
@@ -27,16 +35,10 @@ inline std::vector<gate>& gates() {
   return all;
 }
 
-/// Registers both benchmarks of a gate.
-inline bool add_gate(const std::string& what, const std::string& name,
-                     std::function<void(benchmark::State&)> measured,
-                     std::function<void(benchmark::State&)> floor, double limit) {
-  for (const auto& [suffix, run] : {std::pair{"/seqpack", measured}, std::pair{"/floor", floor}}) {
-    benchmark::RegisterBenchmark((name + suffix).c_str(), run)
-        ->UseRealTime()
-        ->Unit(benchmark::kMillisecond);
-  }
-  gates().push_back({what, name + "/seqpack", name + "/floor", limit});
+/// \param seconds more for calls of many milliseconds, which other work is more likely to meet
+inline bool add_gate(const std::string& what, const std::string& name, maker measured, maker floor,
+                     double limit, turn_time kind = turn_time::fastest, double seconds = 2) {
+  gates().push_back({what, name, std::move(measured), std::move(floor), limit, kind, seconds});
   return true;
 }
 

@@ -1,5 +1,7 @@
 // Log-probabilities of [4096, 32000] float logits, by two threads: against one pass of max and one
 // of sum over the same memory.
+#include <benchmark/benchmark.h>
+
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -36,13 +38,12 @@ std::vector<std::int64_t> some_labels() {
   return labels;
 }
 
-void run(benchmark::State& state, bool entropy, bool backward) {
-  const host_threads where(threads);
-  const matrix_view<float> view(logits().data(), rows, vocabulary);
-  const auto labels = some_labels();
+auto run(bool entropy, bool backward) {
   const std::vector<float> derivatives(static_cast<std::size_t>(rows), -1.0F / rows);
-  self_communicator tp;
-  for (auto _ : state) {
+  return [=, labels = some_labels()] {
+    const host_threads where(threads);
+    const matrix_view<float> view(logits().data(), rows, vocabulary);
+    self_communicator tp;
     const log_prob_state<float> result(where, rows, entropy);
     label_log_probs(where, tp, view, column_range(vocabulary), labels, result.rows());
     if (backward) {
@@ -50,8 +51,7 @@ void run(benchmark::State& state, bool entropy, bool backward) {
                                derivatives, view);
     }
     benchmark::ClobberMemory();
-  }
-  state.SetBytesProcessed(state.iterations() * rows * vocabulary * 4 * (backward ? 3 : 1));
+  };
 }
 
 /// Numbers side by side, so that the compiler makes vector instructions of both passes; of 16 and
@@ -79,25 +79,23 @@ float sum_of_row(const float* x) {
   return result;
 }
 
-void two_passes(benchmark::State& state) {
-  const float* const x = logits().data();
-  std::vector<float> results(static_cast<std::size_t>(rows));
-  const auto pass = [&](auto row) {
-    bench::in_parallel(threads, [&](std::size_t piece) {
-      const offset_t first = rows * static_cast<offset_t>(piece) / threads;
-      const offset_t last = rows * static_cast<offset_t>(piece + 1) / threads;
-      for (offset_t t = first; t < last; ++t) {
-        results[static_cast<std::size_t>(t)] = row(x + t * vocabulary);
-      }
-    });
-    benchmark::DoNotOptimize(results.data());
-    benchmark::ClobberMemory();
-  };
-  for (auto _ : state) {
+auto two_passes() {
+  return [results = std::vector<float>(static_cast<std::size_t>(rows))]() mutable {
+    const float* const x = logits().data();
+    const auto pass = [&](auto row) {
+      bench::in_parallel(threads, [&](std::size_t piece) {
+        const offset_t first = rows * static_cast<offset_t>(piece) / threads;
+        const offset_t last = rows * static_cast<offset_t>(piece + 1) / threads;
+        for (offset_t t = first; t < last; ++t) {
+          results[static_cast<std::size_t>(t)] = row(x + t * vocabulary);
+        }
+      });
+      benchmark::DoNotOptimize(results.data());
+      benchmark::ClobberMemory();
+    };
     pass(max_of_row);
     pass(sum_of_row);
-  }
-  state.SetBytesProcessed(state.iterations() * rows * vocabulary * 4 * 2);
+  };
 }
 
 #if defined(SEQPACK_BENCH_NATIVE)
@@ -107,14 +105,15 @@ const std::string flags;
 #endif
 const std::string what = "log-probabilities of [4096, 32000] float, 2 threads" + flags;
 
-const bool registered = bench::add_gate(
-                            what + ", forward", "log_probs/forward",
-                            [](auto& s) { run(s, false, false); }, two_passes, 3.0) &&
-                        bench::add_gate(
-                            what + ", forward with entropy", "log_probs/entropy",
-                            [](auto& s) { run(s, true, false); }, two_passes, 3.0) &&
-                        bench::add_gate(
-                            what + ", forward and backward in place", "log_probs/both",
-                            [](auto& s) { run(s, false, true); }, two_passes, 6.0);
+const bool registered =
+    bench::add_gate(
+        what + ", forward", "log_probs/forward", [] { return run(false, false); }, two_passes, 3.0,
+        bench::turn_time::fastest, 6) &&
+    bench::add_gate(
+        what + ", forward with entropy", "log_probs/entropy", [] { return run(true, false); },
+        two_passes, 3.0, bench::turn_time::fastest, 6) &&
+    bench::add_gate(
+        what + ", forward and backward in place", "log_probs/both", [] { return run(false, true); },
+        two_passes, 6.0, bench::turn_time::fastest, 6);
 
 }  // namespace

@@ -1,5 +1,10 @@
 // Unpacking float rows of D = 4096: against memcpy of the real rows and memset of the rest.
+#include <benchmark/benchmark.h>
+
 #include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "gates.hpp"
@@ -20,26 +25,24 @@ auto make() {
 }
 
 template <class Where, class Place>
-void unpack_rows(benchmark::State& state, const Where& where, Place at) {
-  const auto layout = make();
-  const std::vector<float> packed(static_cast<std::size_t>(layout.total_tokens() * payload), 1.0F);
-  std::vector<float> rows(batch * width * payload);
-  const row_view source(packed.data(), layout.total_tokens(), payload);
-  const batch_view target(rows.data(), batch, width, payload);
-  for (auto _ : state) {
-    unpack(where, layout, at, field(source, target));
+auto unpack_rows(const Where& where, Place at) {
+  auto layout = std::make_shared<const decltype(make())>(make());
+  std::vector<float> packed(static_cast<std::size_t>(layout->total_tokens() * payload), 1.0F);
+  return [=, packed = std::move(packed),
+          rows = std::vector<float>(batch * width * payload)]() mutable {
+    unpack(where, *layout, at,
+           field(row_view(std::as_const(packed).data(), layout->total_tokens(), payload),
+                 batch_view(rows.data(), batch, width, payload)));
     benchmark::ClobberMemory();
-  }
+  };
 }
 
-void copy_and_set(benchmark::State& state, offset_t threads) {
-  const auto layout = make();
-  const auto real = static_cast<std::size_t>(layout.real_tokens() * payload) * sizeof(float);
-  const std::vector<char> from(real, 1);
-  std::vector<char> to(batch * width * payload * sizeof(float));
+auto copy_and_set(offset_t threads) {
+  const auto real = static_cast<std::size_t>(make().real_tokens() * payload) * sizeof(float);
   const auto pieces = static_cast<std::size_t>(threads);
-  const std::size_t rest = to.size() - real;
-  for (auto _ : state) {
+  return [=, from = std::vector<char>(real, 1),
+          to = std::vector<char>(batch * width * payload * sizeof(float))]() mutable {
+    const std::size_t rest = to.size() - real;
     const auto piece = [&](std::size_t k) {
       const std::size_t first = real * k / pieces;
       std::memcpy(to.data() + first, from.data() + first, real * (k + 1) / pieces - first);
@@ -52,7 +55,7 @@ void copy_and_set(benchmark::State& state, offset_t threads) {
       bench::in_parallel(pieces, piece);
     }
     benchmark::ClobberMemory();
-  }
+  };
 }
 
 template <class Place>
@@ -60,12 +63,12 @@ bool add(const char* what, const char* name, Place at) {
   const std::string text = std::string("unpack float rows, D=4096, ") + what;
   return bench::add_gate(
              text + ", 1 thread", std::string("unpack/") + name,
-             [=](auto& s) { unpack_rows(s, host, at); }, [](auto& s) { copy_and_set(s, 1); },
-             1.2) &&
+             [=] { return unpack_rows(host, at); }, [] { return copy_and_set(1); }, 1.2,
+             bench::turn_time::fastest, 6) &&
          bench::add_gate(
              text + ", 2 threads", std::string("unpack_2_threads/") + name,
-             [=](auto& s) { unpack_rows(s, host_threads{2}, at); },
-             [](auto& s) { copy_and_set(s, 2); }, 1.2);
+             [=] { return unpack_rows(host_threads{2}, at); }, [] { return copy_and_set(2); }, 1.2,
+             bench::turn_time::fastest, 6);
 }
 
 const bool registered =

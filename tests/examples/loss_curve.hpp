@@ -41,6 +41,16 @@ inline std::vector<curve_line> parse_curve(const std::string& csv) {
   return curve;
 }
 
+/// Standard error without the lines of progress, which slow machines get to see.
+inline std::string without_progress(const std::string& err) {
+  std::istringstream text(err);
+  std::string rest;
+  for (std::string line; std::getline(text, line);) {
+    if (line.find(" steps, ") == std::string::npos) rest += line + "\n";
+  }
+  return rest;
+}
+
 /// What a run of the example left.
 struct training_run {
   program_result result;

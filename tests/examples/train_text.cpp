@@ -20,6 +20,7 @@ using seqpack::testing::run_training;
 using seqpack::testing::temporary_file;
 using seqpack::testing::temporary_folder;
 using seqpack::testing::training_run;
+using seqpack::testing::without_progress;
 using arguments = std::vector<std::string>;
 
 training_run train(const arguments& args) {
@@ -45,16 +46,6 @@ arguments with(arguments args, const arguments& more) {
   }
   args.insert(args.end(), more.begin(), more.end());
   return args;
-}
-
-/// Standard error without the lines of progress, which slow machines get to see.
-std::string without_progress(const std::string& err) {
-  std::istringstream text(err);
-  std::string rest;
-  for (std::string line; std::getline(text, line);) {
-    if (line.find(" steps, ") == std::string::npos) rest += line + "\n";
-  }
-  return rest;
 }
 
 /// The names in a folder.
