@@ -26,38 +26,38 @@ void run() {
 #endif
 
 // expect 1: the target of a field must be writable
-// one error 1
+// errors 1: 1
 #if SEQPACK_FAIL == 1
   pack(host, layout, full_row, field(batch, read_only));
 #endif
 
 // expect 2: the source and the target of a field must have the same element type
-// one error 2
+// errors 2: 1
 #if SEQPACK_FAIL == 2
   pack(host, layout, full_row, field(batch, wide));
 #endif
 
 // expect 3: the target of a field must be writable
-// one error 3
+// errors 3: 1
 #if SEQPACK_FAIL == 3
   unpack(host, layout, full_row, field(packed, read_only_batch));
 #endif
 
 // expect 4: the fill of a field must be a value of its element type or a function of the column
-// one error 4
+// errors 4: 1
 #if SEQPACK_FAIL == 4
   pack(host, layout, full_row, field(batch, packed, std::string("pad")));
 #endif
 
 // expect 5: the source of a packed field is a batch: a batch_view.data, B, S., left_padded_view or ragged_view
-// one error 5
+// errors 5: 1
 #if SEQPACK_FAIL == 5
   std::vector<int> other(3);
   pack(host, layout, full_row, field(other, packed));
 #endif
 
 // expect 6: the target of an unpacked field is a batch: a batch_view.data, B, S., left_padded_view or ragged_view
-// one error 6
+// errors 6: 1
 #if SEQPACK_FAIL == 6
   std::vector<int> other(3);
   unpack(host, layout, full_row, field(other, packed));
@@ -66,7 +66,7 @@ void run() {
 // A place is not a number.
 // expect 7: satisfaction of 'place<Place>' .with Place = int
 // expect 7: 'int' does not satisfy 'place'
-// one error 7
+// errors 7: 1
 #if SEQPACK_FAIL == 7
   pack(host, layout, 0, field(batch, packed));
 #endif
@@ -81,65 +81,65 @@ void run() {
 // Without any field there is nothing to do.
 // expect 9: sizeof ... .From .... > 0 .with From = ...' evaluated to 'false'
 // expect 9: 'sizeof....From. > 0' .0 > 0. evaluated to false
-// one error 9
+// errors 9: 1
 #if SEQPACK_FAIL == 9
   pack(host, layout, full_row);
 #endif
 
 // The ends of an unpack given to pack, and the other way round.
 // expect 10: the source of a packed field is a batch
-// one error 10
+// errors 10: 1
 #if SEQPACK_FAIL == 10
   pack(host, layout, full_row, field(packed, batch));
 #endif
 
 // expect 11: the target of an unpacked field is a batch
-// one error 11
+// errors 11: 1
 #if SEQPACK_FAIL == 11
   unpack_own(host, layout, shard{0}, field(batch, packed));
 #endif
 
 // expect 12: the target of a packed field is packed rows: a row_view, an mdspan or a contiguous range
-// one error 12
+// errors 12: 1
 #if SEQPACK_FAIL == 12
   pack(host, layout, full_row, field(batch, batch));
 #endif
 
 // expect 13: the source of an unpacked field is packed rows: a row_view, an mdspan or a contiguous range
-// one error 13
+// errors 13: 1
 #if SEQPACK_FAIL == 13
   unpack(host, layout, full_row, field(batch, batch));
 #endif
 
 // expect 14: the source and the target of a rearranged field are packed rows
-// one error 14
+// errors 14: 1
 #if SEQPACK_FAIL == 14
   rearrange(host, layout, full_row, all_shards, field(batch, packed));
 #endif
 
 // What is no view and nothing that packed rows can be made of; a temporary would be gone.
 // expect 15: the source of a field is a batch .batch_view, left_padded_view, ragged_view. or packed rows
-// one error 15
+// errors 15: 1
 #if SEQPACK_FAIL == 15
   unpack(host, layout, full_row, field(std::vector<int>(3), batch));
 #endif
 
 // expect 16: the target of a field is packed rows .row_view, an mdspan, or a contiguous range
-// one error 16
+// errors 16: 1
 #if SEQPACK_FAIL == 16
   std::vector<bool> bits(3);
   pack(host, layout, full_row, field(batch, bits));
 #endif
 
 // expect 17: the source of a field is a batch
-// one error 17
+// errors 17: 1
 #if SEQPACK_FAIL == 17
   rearrange(host, layout, full_row, all_shards, field(ids.data(), packed));
 #endif
 
 // One field of several.
 // expect 18: the source and the target of a field must have the same element type
-// one error 18
+// errors 18: 1
 #if SEQPACK_FAIL == 18
   pack(host, layout, full_row, field(batch, packed), field(batch, wide));
 #endif
@@ -147,7 +147,7 @@ void run() {
 // A list of lengths is no layout.
 // expect 19: satisfaction of 'layout<L>' .with L = std::vector<int
 // expect 19: 'std::vector<int>' does not satisfy 'layout'
-// one error 19
+// errors 19: 1
 #if SEQPACK_FAIL == 19
   pack(host, std::vector<int>{2, 1}, full_row, field(batch, packed));
 #endif
