@@ -187,12 +187,25 @@ BOOST_AUTO_TEST_CASE(ids_that_a_label_cannot_hold_set_the_status_of_the_layout) 
     return to_device(stream.executor(), make_layout(std::vector{2, 2}));
   };
   run(resident(), {70000, 7, 3, 4}, "");  // token 0 is nobody's label
-  run(resident(), {1, 70000, 3, 4}, "tokens[0][1] is 70000: the label type holds at most 32767");
-  run(resident(), {1, -40000, 3, 4},
-      "tokens[0][1] is -40000: the label type holds at least -32768");
+  run(resident(), {1, 70000, 3, 4}, "tokens[0][1] is 70000: a label must be at most 32767");
+  run(resident(), {1, -40000, 3, 4}, "tokens[0][1] is -40000: a label must be at least -32768");
   const device_array<int> lengths(std::vector{2, 2});
   run(make_layout(stream.executor(), std::span<const int>(lengths.data(), 2)), {1, 65436, 3, 4},
-      "tokens[0][1] is 65436: the label type holds at most 32767");
+      "tokens[0][1] is 65436: a label must be at most 32767");
+}
+
+BOOST_AUTO_TEST_CASE(ids_outside_of_the_vocabulary_set_the_status_of_the_layout) {
+  const testing::test_stream stream;
+  const auto layout = to_device(stream.executor(), make_layout(std::vector{3}));
+  const device_array<std::int64_t> table(std::vector<std::int64_t>{9, 3, -1});
+  const device_array<std::int64_t> out(3);
+  per_token(stream.executor(), layout, full_row,
+            labels(batch_view<const std::int64_t>(table.data(), 1, 3), row_view(out.data(), 3),
+                   {.vocabulary = 4}));
+  BOOST_CHECK_EXCEPTION(layout.check(stream), invalid_input, [](const invalid_input& e) {
+    return std::string(e.what()) == "tokens[0][2] is -1: a label must be at least 0";
+  });
+  BOOST_TEST(out.values() == (std::vector<std::int64_t>{3, -100, -100}));
 }
 
 BOOST_AUTO_TEST_CASE(without_a_status_a_narrower_label_type_is_refused) {

@@ -48,7 +48,7 @@ enum class layout_error : std::int32_t {
   cu_padded_decreases,       ///< adopted cu_seqlens_padded decrease
   real_above_padded,         ///< an adopted real length is above its padded one
   total_differs,             ///< the last adopted bound is not the total
-  label_not_held             ///< a token id that became a label does not fit the label's type
+  label_refused              ///< a token id is no label of the label's type or of the vocabulary
 };
 
 /// What was refused: the entry (a slot, the ghost, or -1 for none), its value, and the limit that
@@ -156,11 +156,11 @@ SEQPACK_HD inline void refuse(layout_status* status, const layout_status& what) 
       refuse(entry_name("cu_seqlens_padded", status.entry),
              "the last entry must be " + limit + ", the tokens of the packed row");
       break;
-    case layout_error::label_not_held:
-      refuse("tokens[" + std::to_string(status.entry) + "][" + std::to_string(status.column) + "]",
-             (status.value > status.limit ? "the label type holds at most "
-                                          : "the label type holds at least ") +
-                 limit);
+    case layout_error::label_refused:
+      refuse(
+          "tokens[" + std::to_string(status.entry) + "][" + std::to_string(status.column) + "]",
+          (status.value > status.limit ? "a label must be at most " : "a label must be at least ") +
+              limit);
       break;
     case layout_error::none: break;
   }

@@ -38,6 +38,8 @@ struct token_array {
 struct label_options {
   offset_t shift = 1;      ///< k >= 1: the label is the k-th next token of the same sequence
   offset_t ignore = -100;  ///< where there is none; the label type must be able to hold it
+  /// V, where it is known: labels are then from 0 to V - 1, and the ignored one is not.
+  offset_t vocabulary = dynamic;
 };
 
 namespace token_functions {
@@ -99,16 +101,16 @@ struct label {
     if (!holds_whole<T>(options.ignore)) {
       reject(whose.name("ignored label"), options.ignore, "the label type " + label_range<T>());
     }
+    require_vocabulary(whose);
     checks::require_equal(whose, "tokens payload", tokens.payload(), 1, "one id per token");
     checks::require_table<Executor>(whose, "tokens", view, tokens, false);
-    if constexpr (may_lose) {
-      if constexpr (host_executor<Executor>) {
-        require_ids(whose, view);
-      } else if (view.status == nullptr) {
-        reject(
-            whose.name("label type"), "narrower than the ids",
-            "on a device the layout must have a status word, which tells of ids that do not fit");
-      }
+    if (!may_lose && options.vocabulary == dynamic) return;
+    if constexpr (std::is_arithmetic_v<id> && host_executor<Executor>) {
+      require_ids(whose, view);
+    } else if (view.status == nullptr) {
+      reject(whose.name(may_lose ? "label type" : "vocabulary"),
+             may_lose ? "narrower than the ids" : "given",
+             "on a device the layout must have a status word, which tells of ids that do not fit");
     }
   }
   template <class Regions>
@@ -126,11 +128,10 @@ struct label {
       if (column < 0 || column >= tokens.columns(b)) return static_cast<T>(options.ignore);
     }
     const id value = *tokens.at(b, column);
-    if constexpr (may_lose) {
-      if (!holds_exactly<T>(value)) {
-        refuse(view.status,
-               {layout_error::label_not_held, b, whole(value),
-                value < id{} ? smallest_whole<T> : largest_whole<T>, token.index + options.shift});
+    if constexpr (std::is_arithmetic_v<id>) {
+      if (!fits(value)) {
+        refuse(view.status, {layout_error::label_refused, b, whole(value),
+                             value < id{} ? least() : most(), token.index + options.shift});
         return static_cast<T>(options.ignore);
       }
     }
@@ -148,6 +149,38 @@ struct label {
     }
   }();
 
+  /// Whether an id can be a label.
+  SEQPACK_HD constexpr bool fits(id value) const {
+    if constexpr (may_lose) {
+      if (!holds_exactly<T>(value)) return false;
+    }
+    return options.vocabulary == dynamic ||
+           (holds_exactly<offset_t>(value) && static_cast<offset_t>(value) >= 0 &&
+            static_cast<offset_t>(value) < options.vocabulary);
+  }
+  /// The limits of labels, for messages.
+  SEQPACK_HD constexpr offset_t least() const {
+    if (options.vocabulary != dynamic) return 0;
+    if constexpr (std::is_arithmetic_v<T>) return smallest_whole<T>;
+    return smallest_whole<offset_t>;
+  }
+  SEQPACK_HD constexpr offset_t most() const {
+    if (options.vocabulary != dynamic) return options.vocabulary - 1;
+    if constexpr (std::is_arithmetic_v<T>) return largest_whole<T>;
+    return largest_whole<offset_t>;
+  }
+  void require_vocabulary(checks::subject whose) const {
+    const offset_t size = options.vocabulary;
+    if (size == dynamic) return;
+    if (size < 1 || size > max_tokens) {
+      reject(whose.name("vocabulary"), size, "it must be from 1 to " + std::to_string(max_tokens));
+    }
+    if (options.ignore >= 0 && options.ignore < size) {
+      reject(whose.name("ignored label"), options.ignore,
+             "it must be no id of the vocabulary, 0 to " + std::to_string(size - 1));
+    }
+  }
+
   /// For messages: what an offset cannot hold becomes the nearest that it can.
   SEQPACK_HD static constexpr offset_t whole(id value) {
     if (holds_exactly<offset_t>(value)) return static_cast<offset_t>(value);
@@ -163,9 +196,12 @@ struct label {
       const offset_t length = view.length(slot);
       for (offset_t s = options.shift; s < length; ++s) {
         const id value = *tokens.at(b, lead + s);
-        if (holds_exactly<T>(value)) continue;
+        if (fits(value)) continue;
         reject(whose.name("tokens") + "[" + std::to_string(b) + "][" + std::to_string(s) + "]",
-               std::to_string(value), "the label type " + label_range<T>());
+               std::to_string(value),
+               options.vocabulary == dynamic
+                   ? "the label type " + label_range<T>()
+                   : "a label must be from 0 to " + std::to_string(most()));
       }
     }
   }
@@ -342,10 +378,10 @@ auto padding_mask(Out&& out) {
 /// the last `shift` real tokens of each sequence and in padding: never a neighbour's token, never
 /// one that wraps round, and the same for every context-parallel size.
 ///
-/// The label type must hold the ids that become labels exactly. Where it lacks some value that the
-/// ids could have, a call on the host looks at all of them first, O(tokens), and throws; on a device
-/// one that does not fit sets the status of the layout, which `check()` of the layout throws, and
-/// its label is options.ignore.
+/// The label type must hold the ids that become labels exactly, and options.vocabulary must have them.
+/// Where the type lacks some value that the ids could have, or the vocabulary is given, a call on the
+/// host looks at all of them first, O(tokens), and throws; on a device one that does not fit sets the
+/// status of the layout, which `check()` of the layout throws, and its label is options.ignore.
 template <class Tokens, class Out>
 auto labels(const Tokens& tokens, Out&& out, label_options options = {}) {
   using T = token_functions::element_of<Out>;

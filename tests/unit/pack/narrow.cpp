@@ -68,6 +68,36 @@ BOOST_AUTO_TEST_CASE(labels_in_a_floating_type) {
                             "array 0's ignored label is 16777217: " + holds);
 }
 
+BOOST_AUTO_TEST_CASE(labels_of_a_known_vocabulary) {
+  const std::string no_id = ": it must be no id of the vocabulary, 0 to 3";
+  labels_are_refused<std::int64_t>(numbers{1, 2}, {.ignore = 3, .vocabulary = 4},
+                                   "array 0's ignored label is 3" + no_id);
+  labels_are_refused<std::int64_t>(numbers{1, 2}, {.ignore = 0, .vocabulary = 4},
+                                   "array 0's ignored label is 0" + no_id);
+  const std::string range = ": a label must be from 0 to 3";
+  labels_are_refused<std::int64_t>(numbers{1, 4}, {.vocabulary = 4},
+                                   "array 0's tokens[0][1] is 4" + range);
+  labels_are_refused<std::int64_t>(numbers{1, -1}, {.vocabulary = 4},
+                                   "array 0's tokens[0][1] is -1" + range);
+  labels_are_refused<std::int64_t>(std::vector<std::uint64_t>{1, ~std::uint64_t{0}},
+                                   {.vocabulary = 4},
+                                   "array 0's tokens[0][1] is 18446744073709551615" + range);
+  labels_are_refused<std::int64_t>(std::vector<float>{1, 1.5F}, {.vocabulary = 4},
+                                   "array 0's tokens[0][1] is 1.500000" + range);
+  labels_are_refused<std::int64_t>(
+      numbers{1, 2}, {.vocabulary = 0},
+      "array 0's vocabulary is 0: it must be from 1 to 281474976710656");
+  // The largest id, and ignored labels beside the vocabulary.
+  const auto layout = make_layout(std::vector{2});
+  const numbers ids{9, 3};
+  for (const offset_t ignore : {offset_t{-1}, offset_t{4}}) {
+    numbers out(2);
+    per_token(host, layout, full_row,
+              labels(batch_view(ids.data(), 1, 2), out, {.ignore = ignore, .vocabulary = 4}));
+    BOOST_TEST(out == (numbers{3, ignore}), per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(ids_that_become_no_label_need_not_fit) {
   // Token 0 is nobody's next token, and what stands in padding is no token.
   const std::vector<std::int64_t> ids{70000, 2, 3, 70000};
