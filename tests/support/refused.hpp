@@ -27,7 +27,7 @@ inline auto refused(std::string entry, std::string value, std::string limit) {
 }
 
 /// A predicate for BOOST_CHECK_EXCEPTION: exactly this text.
-inline auto says(std::string text) {
+inline auto refused_as(std::string text) {
   return [=](const std::exception& e) {
     BOOST_TEST(e.what() == text);
     return true;

@@ -236,6 +236,7 @@ template <executor E, layout L, place Place, class... From, class... To, class..
 void unpack(const E&, const L&, Place, const field_t<From, To, Fill>&... fields) {
   unpacking::refuse(fields...);
 }
+/// The same.
 template <executor E, layout L, class... From, class... To, class... Fill>
   requires runs_on<E, L> && (sizeof...(From) > 0) && (!(unpacking::unpacks<From, To> && ...))
 void unpack_own(const E&, const L&, shard, const field_t<From, To, Fill>&... fields) {

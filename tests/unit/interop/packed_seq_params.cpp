@@ -121,12 +121,12 @@ BOOST_AUTO_TEST_CASE(refused_sizes_write_nothing) {
   poisoned_buffer<std::int32_t> shard_cu(3);
   BOOST_CHECK_EXCEPTION(
       make_packed_seq_params(host, layout, seq_idx.span().first(8), shard_cu.span()), invalid_input,
-      says("seq_idx is 8: it must be 12, the tokens of the layout"));
+      refused_as("seq_idx is 8: it must be 12, the tokens of the layout"));
   BOOST_TEST(seq_idx.untouched());
   BOOST_TEST(shard_cu.untouched());
   BOOST_CHECK_EXCEPTION(
       make_packed_seq_params(host, layout, seq_idx.span(), shard_cu.span().first(2)), invalid_input,
-      says("bounds is 2: it must be 3, the entries of cu_seqlens"));
+      refused_as("bounds is 2: it must be 3, the entries of cu_seqlens"));
   BOOST_TEST(seq_idx.untouched());
   BOOST_TEST(shard_cu.untouched());
 }
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(outputs_in_one_memory_are_refused) {
   poisoned_buffer<std::int32_t> both(14);
   BOOST_CHECK_EXCEPTION(
       make_packed_seq_params(host, layout, both.span().first(12), both.span().last(3)),
-      invalid_input, says("bounds is in the memory of seq_idx: outputs must not alias"));
+      invalid_input, refused_as("bounds is in the memory of seq_idx: outputs must not alias"));
   BOOST_TEST(both.untouched());
 }
 
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(shard_bounds_alone) {
   BOOST_TEST(out.values() == (std::vector<std::int64_t>{0, 4, 6}), per_element());
   poisoned_buffer<std::int64_t> wrong(4);
   BOOST_CHECK_EXCEPTION(shard_bounds(host, layout, wrong.span()), invalid_input,
-                        says("bounds is 4: it must be 3, the entries of cu_seqlens"));
+                        refused_as("bounds is 4: it must be 3, the entries of cu_seqlens"));
   BOOST_TEST(wrong.untouched());
 }
 
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(types_that_cannot_hold_the_bounds_are_refused) {
   poisoned_buffer<std::int8_t> out(2);
   BOOST_CHECK_EXCEPTION(
       shard_bounds(host, layout, out.span()), invalid_input,
-      says("largest bound is 300: the element type of the array holds at most 127"));
+      refused_as("largest bound is 300: the element type of the array holds at most 127"));
   BOOST_TEST(out.untouched());
 }
 
@@ -184,18 +184,18 @@ BOOST_AUTO_TEST_CASE(refused_ragged_offsets) {
         invalid_input, predicate);
     BOOST_TEST(out.untouched());
   };
-  refuse(3, 0, 64, says("heads is 0: it must be at least 1"));
-  refuse(3, 8, -1, says("head_dim is -1: it must be at least 1"));
-  refuse(4, 8, 64, says("bounds is 4: it must be 3, the entries of cu_seqlens"));
+  refuse(3, 0, 64, refused_as("heads is 0: it must be at least 1"));
+  refuse(3, 8, -1, refused_as("head_dim is -1: it must be at least 1"));
+  refuse(4, 8, 64, refused_as("bounds is 4: it must be 3, the entries of cu_seqlens"));
 }
 
 BOOST_AUTO_TEST_CASE(ragged_offsets_above_64_bits_are_refused) {
   const auto layout = make_layout(numbers{5, 3});
   poisoned_buffer<std::int64_t> out(3);
   constexpr offset_t huge = offset_t{1} << 40;
-  BOOST_CHECK_EXCEPTION(ragged_offsets(host, layout.cu_seqlens(), huge, huge, out.span()),
-                        invalid_input,
-                        says("heads * head_dim is 1099511627776 * 1099511627776: the last offset, "
-                             "8 times that, must be at most 9223372036854775807"));
+  BOOST_CHECK_EXCEPTION(
+      ragged_offsets(host, layout.cu_seqlens(), huge, huge, out.span()), invalid_input,
+      refused_as("heads * head_dim is 1099511627776 * 1099511627776: the last offset, "
+                 "8 times that, must be at most 9223372036854775807"));
   BOOST_TEST(out.untouched());
 }

@@ -421,7 +421,7 @@ BOOST_AUTO_TEST_CASE(position_ids_with_a_tail) {
   const auto refuse = [](const std::vector<int>& ids, const adopt_options& options,
                          const std::string& text) {
     BOOST_CHECK_EXCEPTION(from_position_ids(ids, no_context_parallel{}, options), invalid_input,
-                          says(text));
+                          refused_as(text));
   };
   refuse({0, 1, 2, 0, 1, 0, 1, 2}, {.ghost = true},
          "tail is not given: position ids do not tell a ghost from a sequence: say how many tokens "

@@ -44,21 +44,21 @@ struct fixture {
   template <class... Fields>
   void pack_refused(const std::string& entry, const std::string& value, const Fields&... f) {
     BOOST_CHECK_EXCEPTION(pack(host, layout, full_row, f...), invalid_input,
-                          says(entry + " is " + value + ": outputs must not alias"));
+                          refused_as(entry + " is " + value + ": outputs must not alias"));
     BOOST_TEST(memory.untouched());
   }
   template <class... Fields>
   void unpack_refused(const std::string& entry, const std::string& value, const Fields&... f) {
     BOOST_CHECK_EXCEPTION(unpack(host, layout, full_row, f...), invalid_input,
-                          says(entry + " is " + value + ": outputs must not alias"));
+                          refused_as(entry + " is " + value + ": outputs must not alias"));
     BOOST_CHECK_EXCEPTION(unpack_own(host, layout, shard{0}, f...), invalid_input,
-                          says(entry + " is " + value + ": outputs must not alias"));
+                          refused_as(entry + " is " + value + ": outputs must not alias"));
     BOOST_TEST(memory.untouched());
   }
   template <class... Arrays>
   void per_token_refused(const std::string& entry, const std::string& value, const Arrays&... a) {
     BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, a...), invalid_input,
-                          says(entry + " is " + value + ": outputs must not alias"));
+                          refused_as(entry + " is " + value + ": outputs must not alias"));
     BOOST_TEST(memory.untouched());
   }
 };
@@ -175,15 +175,18 @@ BOOST_FIXTURE_TEST_CASE(outputs_in_the_bounds_of_a_view, fixture) {
   const ragged_view ragged(row_view(memory.data(), 3), memory.data() + 16, 2);
   BOOST_CHECK_EXCEPTION(
       pack(host, layout, full_row, field(ragged, row(18))), invalid_input,
-      says("field 0's target is in the memory of field 0's source bounds: outputs must not alias"));
-  BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, labels(ragged, row(15))), invalid_input,
-                        says("array 0's elements is in the memory of array 0's tokens bounds: "
-                             "outputs must not alias"));
+      refused_as(
+          "field 0's target is in the memory of field 0's source bounds: outputs must not alias"));
+  BOOST_CHECK_EXCEPTION(
+      per_token(host, layout, full_row, labels(ragged, row(15))), invalid_input,
+      refused_as("array 0's elements is in the memory of array 0's tokens bounds: "
+                 "outputs must not alias"));
   BOOST_TEST((memory == before));
   const left_padded_view shifted(batch(0), memory.data() + 8);
   BOOST_CHECK_EXCEPTION(
       pack(host, layout, full_row, field(shifted, row(9))), invalid_input,
-      says("field 0's target is in the memory of field 0's source bounds: outputs must not alias"));
+      refused_as(
+          "field 0's target is in the memory of field 0's source bounds: outputs must not alias"));
   BOOST_TEST((memory == before));
 }
 
@@ -205,9 +208,9 @@ BOOST_AUTO_TEST_CASE(outputs_in_the_arrays_of_the_layout) {
         " is in the memory of the layout's " + name + ": outputs must not alias";
     BOOST_CHECK_EXCEPTION(
         pack(host, layout, full_row, field(batch_view(tokens.data(), 2, 2), target)), invalid_input,
-        says("field 0's target" + memory));
+        refused_as("field 0's target" + memory));
     BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, position_ids(target)), invalid_input,
-                          says("array 0's elements" + memory));
+                          refused_as("array 0's elements" + memory));
     BOOST_TEST(array == before, boost::test_tools::per_element());
   };
   refused_into(cu, "cu_seqlens");
@@ -234,7 +237,7 @@ struct storage_fixture {
     const indices before = memory;
     BOOST_CHECK_EXCEPTION(build_layout<std::int32_t>(lengths, padding{each_multiple_of<4>{}},
                                                      no_context_parallel{}, storage, options),
-                          invalid_input, says(text));
+                          invalid_input, refused_as(text));
     BOOST_TEST(memory == before, boost::test_tools::per_element());
   }
 };

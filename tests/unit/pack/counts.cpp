@@ -75,16 +75,17 @@ BOOST_AUTO_TEST_CASE(refused_arguments) {
   const auto layout =
       make_layout(numbers{4, 2}, padding{each_multiple_of<4>{}}, context_parallel<2>{});
   poisoned_buffer<std::int32_t> out(3);
-  BOOST_CHECK_EXCEPTION(real_tokens_per_sequence(host, layout, shard{2}, out.span().first(2)),
-                        invalid_input,
-                        says("rank is 2: it must be from 0 to 1, the last context-parallel rank"));
+  BOOST_CHECK_EXCEPTION(
+      real_tokens_per_sequence(host, layout, shard{2}, out.span().first(2)), invalid_input,
+      refused_as("rank is 2: it must be from 0 to 1, the last context-parallel rank"));
   BOOST_CHECK_EXCEPTION(real_tokens_per_sequence(host, layout, shard{0}, out.span()), invalid_input,
-                        says("counts is 3: it must be 2, the sequences of the layout"));
+                        refused_as("counts is 3: it must be 2, the sequences of the layout"));
   BOOST_CHECK_EXCEPTION(
       real_tokens_per_sequence(host, layout, shard{0}, row_view<std::int32_t>(nullptr, 2)),
-      invalid_input, says("counts is null: it must point to 2 elements"));
-  BOOST_CHECK_EXCEPTION(real_tokens(layout, shard{-1}), invalid_input,
-                        says("rank is -1: it must be from 0 to 1, the last context-parallel rank"));
+      invalid_input, refused_as("counts is null: it must point to 2 elements"));
+  BOOST_CHECK_EXCEPTION(
+      real_tokens(layout, shard{-1}), invalid_input,
+      refused_as("rank is -1: it must be from 0 to 1, the last context-parallel rank"));
   BOOST_TEST(out.untouched());
 }
 
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE(types_that_cannot_hold_the_counts_are_refused) {
   poisoned_buffer<std::int8_t> out(1);
   BOOST_CHECK_EXCEPTION(
       real_tokens_per_sequence(host, layout, shard{0}, out.span()), invalid_input,
-      says("largest count is 300: the element type of the array holds at most 127"));
+      refused_as("largest count is 300: the element type of the array holds at most 127"));
   BOOST_TEST(out.untouched());
 }
 

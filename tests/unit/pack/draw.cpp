@@ -19,7 +19,7 @@
 namespace {
 
 using namespace seqpack;
-using seqpack::testing::says;
+using seqpack::testing::refused_as;
 
 const std::vector<int> lengths{5, 3, 8};
 constexpr padding<each_multiple_of<4>> each4;
@@ -294,13 +294,13 @@ BOOST_AUTO_TEST_CASE(many_sequences_and_ranks_are_elided) {
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused) {
   const auto layout = make_layout(lengths);
   BOOST_CHECK_EXCEPTION(draw_text(layout, {.columns = 39}), invalid_input,
-                        says("columns is 39: it must be from 40 to 1000000"));
+                        refused_as("columns is 39: it must be from 40 to 1000000"));
   BOOST_CHECK_EXCEPTION(draw_text(layout, {.longest = 0}), invalid_input,
-                        says("longest is 0: it must be from 1 to 1000000"));
+                        refused_as("longest is 0: it must be from 1 to 1000000"));
   BOOST_CHECK_EXCEPTION(draw_text(layout, {.entries = -1}), invalid_input,
-                        says("entries is -1: it must be from 0 to 1000000"));
+                        refused_as("entries is -1: it must be from 0 to 1000000"));
   BOOST_CHECK_EXCEPTION(draw_svg(layout, {.width = 639}), invalid_input,
-                        says("width is 639: it must be from 640 to 1000000"));
+                        refused_as("width is 639: it must be from 640 to 1000000"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(null_source_of_a_pack) {
   poisoned_buffer<int> out(2);
   BOOST_CHECK_EXCEPTION(
       pack(host, one_and_a_pad, full_row, field(batch_view<const int>(nullptr, 1, 1), out.span())),
-      invalid_input, says("field 0's source is null: it must point to 1 elements"));
+      invalid_input, refused_as("field 0's source is null: it must point to 1 elements"));
   BOOST_TEST(out.untouched());
 }
 
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(null_target_of_an_unpack) {
   const std::vector<int> rows{7, 8};
   BOOST_CHECK_EXCEPTION(
       unpack(host, one_and_a_pad, full_row, field(rows, batch_view<int>(nullptr, 1, 1))),
-      invalid_input, says("field 0's target is null: it must point to 1 elements"));
+      invalid_input, refused_as("field 0's target is null: it must point to 1 elements"));
 }
 
 BOOST_AUTO_TEST_CASE(null_tokens_of_labels) {
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(null_tokens_of_labels) {
   poisoned_buffer<int> out(2);
   BOOST_CHECK_EXCEPTION(
       per_token(host, two, full_row, labels(batch_view<const int>(nullptr, 1, 2), out.span())),
-      invalid_input, says("array 0's tokens is null: it must point to 2 elements"));
+      invalid_input, refused_as("array 0's tokens is null: it must point to 2 elements"));
   BOOST_TEST(out.untouched());
 }
 
@@ -179,11 +179,11 @@ BOOST_AUTO_TEST_CASE(null_bounds_of_a_view) {
   BOOST_CHECK_EXCEPTION(
       pack(host, one_and_a_pad, full_row,
            field(left_padded_view(batch_view(source, 1, 1), nothing), out.span())),
-      invalid_input, says("field 0's source bounds is null: it must point to 1 elements"));
+      invalid_input, refused_as("field 0's source bounds is null: it must point to 1 elements"));
   BOOST_CHECK_EXCEPTION(pack(host, one_and_a_pad, full_row,
                              field(ragged_view(row_view(source), nothing, 1), out.span())),
                         invalid_input,
-                        says("field 0's source bounds is null: it must point to 1 elements"));
+                        refused_as("field 0's source bounds is null: it must point to 1 elements"));
   BOOST_TEST(out.untouched());
 }
 
@@ -195,6 +195,11 @@ BOOST_AUTO_TEST_CASE(fills_that_the_element_type_cannot_hold) {
                         refused("fill", "300", "-128 to 127"));
   BOOST_CHECK_EXCEPTION(field(batch, row, ~std::uint64_t{0}), invalid_input,
                         refused("fill", "18446744073709551615", "127"));
+  const std::vector<std::int64_t> negative{7};
+  std::vector<std::int64_t> negative_row(2);
+  BOOST_CHECK_EXCEPTION(
+      field(batch_view(negative.data(), 1, 1), negative_row, ~std::uint64_t{0}), invalid_input,
+      refused("fill", "18446744073709551615", "-9223372036854775808 to 9223372036854775807"));
   const std::vector<std::uint64_t> wide{7};
   std::vector<std::uint64_t> wide_row(2);
   BOOST_CHECK_EXCEPTION(field(batch_view(wide.data(), 1, 1), wide_row, -1), invalid_input,

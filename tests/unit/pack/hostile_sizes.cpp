@@ -36,7 +36,7 @@ constexpr const char* at_most_48 = ": a size must be at most 281474976710656";
 
 template <class Make>
 void refuse(const Make& make, const std::string& text) {
-  BOOST_CHECK_EXCEPTION(make(), invalid_input, says(text));
+  BOOST_CHECK_EXCEPTION(make(), invalid_input, refused_as(text));
 }
 
 }  // namespace

@@ -129,8 +129,8 @@ BOOST_AUTO_TEST_CASE(total_above_the_range_of_32_bits) {
   constexpr offset_t half = offset_t{1} << 30;
   const std::vector<offset_t> lengths{half, half, half};
   BOOST_CHECK_EXCEPTION(make_layout(lengths), invalid_input,
-                        says("sum of the padded lengths is 3221225472: it must be at most "
-                             "2147483647, the range of the type of cu_seqlens"));
+                        refused_as("sum of the padded lengths is 3221225472: it must be at most "
+                                   "2147483647, the range of the type of cu_seqlens"));
   const auto layout = make_layout<std::int64_t>(lengths);
   BOOST_TEST(layout.total_tokens() == 3 * half);
   const sparse_memory<std::int8_t> source(3 * half);

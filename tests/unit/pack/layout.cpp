@@ -18,7 +18,7 @@
 #include "support/refused.hpp"
 
 using namespace seqpack;
-using seqpack::testing::says;
+using seqpack::testing::refused_as;
 using lengths = std::vector<offset_t>;
 using bounds = std::vector<offset_t>;
 
@@ -595,7 +595,8 @@ BOOST_AUTO_TEST_CASE(nothing_is_written_before_all_checks_have_passed) {
   memory m(3);
   const auto fails = [&](const lengths& lens, const auto& padding, const auto& cp,
                          const std::string& text) {
-    BOOST_CHECK_EXCEPTION(build_layout(lens, padding, cp, m.storage()), invalid_input, says(text));
+    BOOST_CHECK_EXCEPTION(build_layout(lens, padding, cp, m.storage()), invalid_input,
+                          refused_as(text));
     BOOST_TEST(m.untouched());
   };
   const no_context_parallel one;

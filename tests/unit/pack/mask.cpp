@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(gaps_are_refused) {
   poisoned_buffer<std::int64_t> starts(2);
   BOOST_CHECK_EXCEPTION(
       lengths_from_mask(host, batch_view(mask.data(), 2, 3), lengths.span(), starts.span()),
-      invalid_input, says("mask row 1 is with gaps: its real tokens must be contiguous"));
+      invalid_input, refused_as("mask row 1 is with gaps: its real tokens must be contiguous"));
   // The strong guarantee: on the host the mask is visible before anything is written.
   BOOST_TEST(lengths.untouched());
   BOOST_TEST(starts.untouched());
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(entries_other_than_0_and_1_are_refused) {
     poisoned_buffer<std::int64_t> starts(2);
     BOOST_CHECK_EXCEPTION(
         lengths_from_mask(host, batch_view(mask.data(), 2, width), lengths.span(), starts.span()),
-        invalid_input, says(text));
+        invalid_input, refused_as(text));
     BOOST_TEST(lengths.untouched());
     BOOST_TEST(starts.untouched());
   };
@@ -129,11 +129,11 @@ BOOST_AUTO_TEST_CASE(refused_sizes) {
     BOOST_TEST(starts.untouched());
   };
   refuse(batch_view(mask.data(), 2, 4), 3, 2,
-         says("lengths is 3: it must be 2, the rows of the mask"));
+         refused_as("lengths is 3: it must be 2, the rows of the mask"));
   refuse(batch_view(mask.data(), 2, 4), 2, 1,
-         says("starts is 1: it must be 2, the rows of the mask"));
+         refused_as("starts is 1: it must be 2, the rows of the mask"));
   refuse(batch_view(mask.data(), 2, 2, 2), 2, 2,
-         says("mask payload is 2: it must be 1, one entry per token"));
+         refused_as("mask payload is 2: it must be 1, one entry per token"));
 }
 
 BOOST_AUTO_TEST_CASE(length_types_that_cannot_hold_the_width_are_refused) {
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(length_types_that_cannot_hold_the_width_are_refused) {
   BOOST_CHECK_EXCEPTION(
       lengths_from_mask(host, batch_view(mask.data(), 1, 300), lengths.span(), starts.span()),
       invalid_input,
-      says("largest length is 300: the element type of the array holds at most 127"));
+      refused_as("largest length is 300: the element type of the array holds at most 127"));
   BOOST_TEST(lengths.untouched());
   BOOST_TEST(starts.untouched());
 }
@@ -154,12 +154,12 @@ BOOST_AUTO_TEST_CASE(outputs_in_the_memory_of_the_mask_or_of_each_other_are_refu
   const batch_view view(mask.data(), 1, 4);
   BOOST_CHECK_EXCEPTION(lengths_from_mask(host, view, row_view(mask.data(), 1), other),
                         invalid_input,
-                        says("lengths is in the memory of mask: outputs must not alias"));
+                        refused_as("lengths is in the memory of mask: outputs must not alias"));
   BOOST_CHECK_EXCEPTION(lengths_from_mask(host, view, other, row_view(mask.data(), 1)),
                         invalid_input,
-                        says("starts is in the memory of mask: outputs must not alias"));
+                        refused_as("starts is in the memory of mask: outputs must not alias"));
   BOOST_CHECK_EXCEPTION(lengths_from_mask(host, view, other, other), invalid_input,
-                        says("starts is in the memory of lengths: outputs must not alias"));
+                        refused_as("starts is in the memory of lengths: outputs must not alias"));
   BOOST_TEST(mask == numbers(4, 1), per_element());
   BOOST_TEST(other == numbers(1, 777), per_element());
 }

@@ -32,7 +32,7 @@ void labels_are_refused(const std::vector<Id>& ids, label_options options,
   const auto refuse = [&](auto at) {
     poisoned_buffer<Label> out(layout.view().rows(at));
     BOOST_CHECK_EXCEPTION(per_token(host, layout, at, labels(table, out.span(), options)),
-                          invalid_input, says(text));
+                          invalid_input, refused_as(text));
     BOOST_TEST(out.untouched());
   };
   refuse(full_row);
@@ -117,8 +117,9 @@ BOOST_AUTO_TEST_CASE(types_that_count_too_little) {
   poisoned_buffer<_Float16> halves(3000);
   BOOST_CHECK_EXCEPTION(
       per_token(host, layout, full_row, position_ids(halves.span())), invalid_input,
-      says("array 0's largest position id is 2999: the element type of the array does not count "
-           "that far"));
+      refused_as(
+          "array 0's largest position id is 2999: the element type of the array does not count "
+          "that far"));
   BOOST_TEST(halves.untouched());
 }
 
@@ -128,8 +129,8 @@ BOOST_AUTO_TEST_CASE(constant_fills_in_integers) {
   const auto refuse = [&](auto fill, const std::string& value) {
     BOOST_CHECK_EXCEPTION(
         field(batch_view(ids.data(), 1, 1), row, fill), invalid_input,
-        says("fill is " + value +
-             ": the element type holds the whole numbers from -2147483648 to 2147483647"));
+        refused_as("fill is " + value +
+                   ": the element type holds the whole numbers from -2147483648 to 2147483647"));
   };
   refuse(3.7, "3.700000");
   refuse(-0.5F, "-0.500000");
@@ -148,9 +149,9 @@ BOOST_AUTO_TEST_CASE(constant_fills_in_floating_types) {
       ": the element type holds whole numbers exactly from -16777216 to 16777216, and no finite "
       "number above 340282346638528859811704183484516925440.000000";
   BOOST_CHECK_EXCEPTION(field(table, row, 16777217), invalid_input,
-                        says("fill is 16777217" + holds));
+                        refused_as("fill is 16777217" + holds));
   BOOST_CHECK_EXCEPTION(field(table, row, 1e300), invalid_input,
-                        says("fill is " + std::to_string(1e300) + holds));
+                        refused_as("fill is " + std::to_string(1e300) + holds));
   BOOST_TEST(field(table, row, 0.1).fill == 0.1F);
   BOOST_TEST(field(table, row, std::numeric_limits<double>::infinity()).fill ==
              std::numeric_limits<float>::infinity());
@@ -165,8 +166,9 @@ BOOST_AUTO_TEST_CASE(fills_by_a_function_of_the_column) {
       pack(host, layout, full_row,
            field(batch_view(source.data(), 1, 1, 200), row_view(row.data(), 2, 200), column)),
       invalid_input,
-      says("field 0's fill of column 128 is 128: the element type holds the whole numbers from "
-           "-128 to 127"));
+      refused_as(
+          "field 0's fill of column 128 is 128: the element type holds the whole numbers from "
+          "-128 to 127"));
   BOOST_TEST(row.untouched());
   poisoned_buffer<std::int8_t> batch(400);
   BOOST_CHECK_EXCEPTION(
@@ -174,8 +176,9 @@ BOOST_AUTO_TEST_CASE(fills_by_a_function_of_the_column) {
              field(row_view(row.data(), 2, 200), batch_view(batch.data(), 1, 2, 200),
                    [](offset_t c) { return static_cast<double>(c) / 2; })),
       invalid_input,
-      says("field 0's fill of column 1 is 0.500000: the element type holds the whole numbers from "
-           "-128 to 127"));
+      refused_as(
+          "field 0's fill of column 1 is 0.500000: the element type holds the whole numbers from "
+          "-128 to 127"));
   BOOST_TEST(batch.untouched());
   // The largest that fits: columns 0 to 127.
   pack(host, layout, full_row,
@@ -188,7 +191,7 @@ BOOST_AUTO_TEST_CASE(batch_indices_above_the_range) {
   poisoned_buffer<std::int32_t> out(4);
   const auto refuse = [&](offset_t width, const std::string& text) {
     BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, batch_index(out.span(), width)),
-                          invalid_input, says(text));
+                          invalid_input, refused_as(text));
     BOOST_TEST(out.untouched());
   };
   refuse(offset_t{1} << 62, "width is 4611686018427387904: it must be from 0 to 281474976710656");
@@ -204,7 +207,7 @@ BOOST_AUTO_TEST_CASE(batches_that_the_index_type_does_not_count) {
   const auto refuse = [&](offset_t batch, const std::string& text) {
     BOOST_CHECK_EXCEPTION(from_cu_seqlens<std::int32_t>(std::vector{0, 1}, 1, no_context_parallel{},
                                                         {.order = order, .batch = batch}),
-                          invalid_input, says(text));
+                          invalid_input, refused_as(text));
   };
   const std::string limit = ": it must be from 0 to 2147483647";
   refuse((offset_t{1} << 31) + 1, "batch is 2147483649" + limit);

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(position_ids_count_on_in_the_padding_of_the_longest_sequenc
   poisoned_buffer<std::int8_t> small(256);
   BOOST_CHECK_EXCEPTION(
       per_token(host, layout, full_row, position_ids(small.span())), invalid_input,
-      says(
+      refused_as(
           "array 0's largest position id is 255: the element type of the array holds at most 127"));
   BOOST_TEST(small.untouched());
 }
@@ -172,10 +172,10 @@ BOOST_AUTO_TEST_CASE(position_ids_count_on_in_the_padding_of_the_longest_sequenc
 BOOST_AUTO_TEST_CASE(the_sequence_index_of_the_ghost_must_be_held_too) {
   const auto layout = make_layout(numbers(128, 1), padding{total_multiple_of<256>{}, ghost_tail{}});
   poisoned_buffer<std::int8_t> small(256);
-  BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, sequence_index(small.span())),
-                        invalid_input,
-                        says("array 0's largest sequence index is 128: the element type of the "
-                             "array holds at most 127"));
+  BOOST_CHECK_EXCEPTION(
+      per_token(host, layout, full_row, sequence_index(small.span())), invalid_input,
+      refused_as("array 0's largest sequence index is 128: the element type of the "
+                 "array holds at most 127"));
   BOOST_TEST(small.untouched());
   per_token(host, make_layout(numbers(128, 1)), full_row,
             sequence_index(row_view(small.data(), 128)));
@@ -187,8 +187,9 @@ BOOST_AUTO_TEST_CASE(floating_point_arrays_count_as_far_as_they_are_exact) {
   poisoned_buffer<float> out(1);
   BOOST_CHECK_EXCEPTION(
       per_token(host, layout, full_row, batch_index(out.span(), 16777218)), invalid_input,
-      says("array 0's largest batch position is 16777217: the element type of the array counts to "
-           "at most 2^24"));
+      refused_as(
+          "array 0's largest batch position is 16777217: the element type of the array counts to "
+          "at most 2^24"));
   BOOST_TEST(out.untouched());
   per_token(host, layout, full_row, batch_index(out.span(), 16777217));
   BOOST_TEST(out[0] == 0.0F);
@@ -197,9 +198,9 @@ BOOST_AUTO_TEST_CASE(floating_point_arrays_count_as_far_as_they_are_exact) {
 BOOST_AUTO_TEST_CASE(batch_index_needs_a_type_that_holds_minus_one) {
   const auto layout = make_layout(numbers{1}, padding{each_multiple_of<2>{}});
   poisoned_buffer<std::uint32_t> out(2);
-  BOOST_CHECK_EXCEPTION(per_token(host, layout, full_row, batch_index(out.span(), 4)),
-                        invalid_input,
-                        says("array 0's element type is unsigned: it must hold -1, for padding"));
+  BOOST_CHECK_EXCEPTION(
+      per_token(host, layout, full_row, batch_index(out.span(), 4)), invalid_input,
+      refused_as("array 0's element type is unsigned: it must hold -1, for padding"));
   BOOST_TEST(out.untouched());
 }
 

@@ -177,10 +177,10 @@ BOOST_AUTO_TEST_CASE(offsets_outside_of_the_values_are_refused) {
   const auto refuse = [&](const std::vector<std::int32_t>& offsets, const std::string& text) {
     const ragged_view ragged(values, offsets.data(), 2);
     BOOST_CHECK_EXCEPTION(pack(host, layout, full_row, field(ragged, out.span())), invalid_input,
-                          says("field 0's source " + text));
+                          refused_as("field 0's source " + text));
     BOOST_TEST(out.untouched());
     BOOST_CHECK_EXCEPTION(unpack(host, layout, full_row, field(rows, ragged)), invalid_input,
-                          says("field 0's target " + text));
+                          refused_as("field 0's target " + text));
     BOOST_TEST(memory == numbers(8, 5), per_element());
   };
   refuse({0, 2, 3}, "row 1 end is 3: it must be at most 2, the rows of the values");

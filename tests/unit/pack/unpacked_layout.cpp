@@ -26,12 +26,14 @@ BOOST_AUTO_TEST_CASE(every_row_takes_all_of_the_width) {
 }
 
 BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
-  BOOST_CHECK_EXCEPTION(unpacked_layout(std::vector<int>{3, 5}, 4), invalid_input,
-                        says("lengths[1] is 5: it must be from 0 to 4, the width of the batch"));
-  BOOST_CHECK_EXCEPTION(unpacked_layout(std::vector<int>{-1}, 4), invalid_input,
-                        says("lengths[0] is -1: it must be from 0 to 4, the width of the batch"));
-  BOOST_CHECK_EXCEPTION(unpacked_layout(std::vector<int>{3}, 6, context_parallel<2>{}),
-                        invalid_input,
-                        says("padded length of sequence 0 is 6: it must be a multiple of 4, what "
-                             "the sharding divides by"));
+  BOOST_CHECK_EXCEPTION(
+      unpacked_layout(std::vector<int>{3, 5}, 4), invalid_input,
+      refused_as("lengths[1] is 5: it must be from 0 to 4, the width of the batch"));
+  BOOST_CHECK_EXCEPTION(
+      unpacked_layout(std::vector<int>{-1}, 4), invalid_input,
+      refused_as("lengths[0] is -1: it must be from 0 to 4, the width of the batch"));
+  BOOST_CHECK_EXCEPTION(
+      unpacked_layout(std::vector<int>{3}, 6, context_parallel<2>{}), invalid_input,
+      refused_as("padded length of sequence 0 is 6: it must be a multiple of 4, what "
+                 "the sharding divides by"));
 }

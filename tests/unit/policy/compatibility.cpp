@@ -7,7 +7,7 @@
 #include "support/refused.hpp"
 
 using namespace seqpack;
-using seqpack::testing::says;
+using seqpack::testing::refused_as;
 
 // What does not fit statically does not compile: tests/compile_fail. Here is what does.
 
@@ -119,5 +119,6 @@ BOOST_AUTO_TEST_CASE(a_sharding_with_a_state_is_asked_at_run_time) {
   require_policies_fit(padding{each_multiple_of<6>{}}, cp);
   BOOST_CHECK_EXCEPTION(
       require_policies_fit(padding{each_multiple_of<4>{}}, cp), invalid_input,
-      says("each_multiple_of is 4: it must be a multiple of 6, what the sharding divides by"));
+      refused_as(
+          "each_multiple_of is 4: it must be a multiple of 6, what the sharding divides by"));
 }
