@@ -6,6 +6,7 @@
 #include "seqpack/seqpack.cuh"
 #include "support/device.cuh"
 #include "support/oracle.hpp"
+#include "support/refused.hpp"
 
 using namespace seqpack;
 using testing::captured_call;
@@ -112,9 +113,21 @@ BOOST_AUTO_TEST_CASE(null_inputs_are_refused) {
   auto layout = make_capacity<absorb_tail>(stream);
   const device_array<int> some(std::vector<int>(sequences, 1));
   const int* const null = nullptr;
-  BOOST_CHECK_THROW(layout.build(stream, null, some.data()), invalid_input);
-  BOOST_CHECK_THROW(layout.build(stream, some.data(), null), invalid_input);
-  BOOST_CHECK_THROW(layout.build(stream, some.data(), some.data(), some.data()), invalid_input);
+  const auto refuse = [&](const int* lengths, const int* count, const int* order,
+                          const std::string& text) {
+    BOOST_CHECK_EXCEPTION(layout.build(stream, lengths, count, order), invalid_input,
+                          testing::refused_as(text));
+  };
+  const auto* const odd =
+      reinterpret_cast<const int*>(reinterpret_cast<const char*>(some.data()) + 2);
+  const std::string aligned =
+      ": its address must be a multiple of 4, the alignment of its elements";
+  refuse(null, some.data(), null, "lengths is null: it must point to 6 elements");
+  refuse(some.data(), null, null, "count is null: it must point to 1 elements");
+  refuse(odd, some.data(), null, "lengths is misaligned by 2" + aligned);
+  refuse(some.data(), odd, null, "count is misaligned by 2" + aligned);
+  refuse(some.data(), some.data(), some.data(),
+         "order is given: a layout is made with or without an order");
 }
 
 BOOST_AUTO_TEST_CASE(every_build_gives_the_eager_arrays_and_spares) {
@@ -288,11 +301,8 @@ BOOST_AUTO_TEST_CASE(lengths_in_the_memory_that_a_build_writes_are_refused) {
   const device_array<int> lengths(std::vector<int>(sequences, 1));
   const auto refuse = [&](const int* from, const int* number, const std::string& entry) {
     BOOST_CHECK_EXCEPTION(layout.build(stream, from, number), invalid_input,
-                          [&](const invalid_input& e) {
-                            BOOST_TEST(e.what() == "the layout's arrays is in the memory of " +
-                                                       entry + ": outputs must not alias");
-                            return true;
-                          });
+                          testing::refused_as("the layout's arrays is in the memory of " + entry +
+                                              ": outputs must not alias"));
   };
   refuse(layout.view().cu, count.data(), "lengths");
   refuse(layout.view().cu_padded + 1, count.data(), "lengths");

@@ -90,13 +90,21 @@ SEQPACK_HD constexpr bool holds_exactly(From value) noexcept {
   }
 }
 
+/// A type that is no arithmetic one to the compiler, but can be looked at as a float: half precision.
+template <class T>
+concept as_float = !std::is_arithmetic_v<T> && requires(offset_t whole, float number, T value) {
+  static_cast<T>(whole);
+  static_cast<T>(number);
+  static_cast<float>(value);
+};
+
 /// Whether any type that counts are converted to, half precision for example, holds a whole number
 /// exactly. A type that cannot be converted back is taken to hold everything.
 template <class To>
-constexpr bool holds_whole(offset_t value) {
+SEQPACK_HD constexpr bool holds_whole(offset_t value) {
   if constexpr (std::is_arithmetic_v<To>) {
     return holds_exactly<To>(value);
-  } else if constexpr (requires { static_cast<float>(static_cast<To>(value)); }) {
+  } else if constexpr (as_float<To>) {
     const auto kept = static_cast<float>(static_cast<To>(value));
     return holds_exactly<offset_t>(kept) && static_cast<offset_t>(kept) == value;
   } else {
@@ -109,7 +117,7 @@ constexpr bool holds_whole(offset_t value) {
 template <class To>
 constexpr bool counts_to(offset_t largest) {
   if constexpr (std::is_arithmetic_v<To>) return largest <= largest_whole<To>;
-  for (offset_t power = 1; power < largest; power *= 2) {
+  for (offset_t power = 1; power < largest && power < max_tokens; power *= 2) {
     if (!holds_whole<To>(power + 1)) return false;
   }
   return holds_whole<To>(largest);

@@ -24,7 +24,8 @@ constexpr bool holds(offset_t value) noexcept {
 
 /// Whether a * b <= limit, for numbers >= 0; the product may be larger than any integer.
 constexpr bool product_within(offset_t a, offset_t b, offset_t limit) noexcept {
-  return a == 0 || b <= limit / a;
+  offset_t product = 0;
+  return !__builtin_mul_overflow(a, b, &product) && product <= limit;
 }
 
 /// Integers as offsets. An unsigned 64-bit number above max_tokens becomes the next one, which every

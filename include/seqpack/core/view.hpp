@@ -71,7 +71,7 @@ constexpr void require_size(const char* name, offset_t value) {
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_bytes(const char* what, std::string value,
                                                                 offset_t most) {
   reject(what, std::move(value),
-         "the elements must be within " + std::to_string(most) + " elements, 2^56 bytes");
+         "a view spans at most " + std::to_string(most) + " elements, 2^56 bytes");
 }
 
 /// \throws invalid_input for more elements than max_view_bytes have.

@@ -83,16 +83,17 @@ class open_releases {
     return capture;
   }
 
-  /// Frees the memory as soon as a call on the stream finds it free of captures.
-  void hold(void* memory, cudaStream_t stream) noexcept {
-    add({place_of(stream), memory, cudaSuccess, {}});
+  /// Frees the memory as soon as a call on the stream finds it free of captures. Memory of a graph
+  /// that was never launched is none, and no failure.
+  void hold(void* memory, cudaStream_t stream, bool of_graph) noexcept {
+    add({place_of(stream), memory, cudaSuccess, {}, of_graph});
   }
   void add_failure(cudaError_t code, cudaStream_t stream, source_place where) noexcept {
-    add({place_of(stream), nullptr, code, where});
+    add({place_of(stream), nullptr, code, where, false});
   }
   /// For memory of the host, which belongs to no stream.
   void add_host_failure(cudaError_t code, source_place where) noexcept {
-    add({{}, nullptr, code, where});
+    add({{}, nullptr, code, where, false});
   }
 
   /// Frees what is held for a stream that is not being captured any more.
@@ -107,7 +108,7 @@ class open_releases {
       cuda_codes::forget(code);
       e.code = code;
       e.where = where;
-      return code == cudaSuccess;
+      return code == cudaSuccess || e.of_graph;
     });
     open_ = entries_.size() + lost_;
   }
@@ -132,6 +133,7 @@ class open_releases {
     void* memory = nullptr;  ///< held, or null where a release has failed
     cudaError_t code = cudaSuccess;
     source_place where;
+    bool of_graph = false;
   };
 
   static place place_of(cudaStream_t stream) noexcept {
@@ -184,7 +186,10 @@ void* allocate(cudaStream_t stream, const Call& call, source_place where) {
   const cudaError_t code = call(&memory);
   cuda_codes::forget(code);
   check_cuda(code, where);
-  if (!now.is_active() || memory == nullptr) return memory;
+  if (!now.is_active() || memory == nullptr) {
+    open.take_from_graph(memory);  // of a graph that is gone, whose address this is now
+    return memory;
+  }
   try {
     open.add_to_graph(memory, now.id);
   } catch (...) {
@@ -203,7 +208,7 @@ inline void release(void* memory, cudaStream_t stream) noexcept {
   if (now.holds_up()) {
     const bool of_this = capture != 0 && capture == now.id;
     if (of_this && !now.is_active()) return;  // the graph is not made, and has no memory
-    if (!of_this) return open.hold(memory, stream);
+    if (!of_this) return open.hold(memory, stream, capture != 0);
   } else {
     open.free_held(stream);
   }

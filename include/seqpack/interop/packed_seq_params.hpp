@@ -13,6 +13,8 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/core/exact.hpp"
+#include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/pack/checks.hpp"
@@ -70,9 +72,15 @@ struct divided_by {
   SEQPACK_HD constexpr offset_t operator()(offset_t bound) const { return divide(bound, divisor); }
 };
 
+/// Where 64 bits do not hold the product, which the host refuses, it is the last number that they hold.
 struct times {
   offset_t factor;
-  SEQPACK_HD constexpr offset_t operator()(offset_t bound) const { return bound * factor; }
+  offset_t most;  ///< the largest bound whose product is held
+
+  SEQPACK_HD constexpr offset_t operator()(offset_t bound) const {
+    if (bound < 0) return 0;
+    return bound > most ? largest_whole<offset_t> : bound * factor;
+  }
 };
 
 template <class From, class To>
@@ -105,6 +113,10 @@ void shard_bounds(const E& where, const L& layout, Out&& out) {
   using To = typename std::remove_const_t<decltype(to)>::element_type;
   const auto from = view.cu_seqlens_padded();
   attention::require_bounds(from, to);
+  checks::regions<0, 1> memory;
+  memory.read_layout(view);
+  memory.write(to.touched(), checks::alone, "bounds");
+  memory.require_apart();
   using operation = attention::bounds_operation<typename L::index_type, To, attention::divided_by>;
   execute(where, operation{from.data(), to, {view.cp.size()}});
 }
@@ -114,7 +126,8 @@ void shard_bounds(const E& where, const L& layout, Out&& out) {
 /// \param bounds cu_seqlens, cu_seqlens_padded or the bounds of a shard, where `where` runs
 /// \param out std::int64_t, as many entries as bounds
 /// \throws invalid_input for an array of the wrong size, sizes below 1, and, where the bounds are
-/// on the host, offsets above 64 bits.
+/// on the host, negative ones and offsets above 64 bits. On a device these become 0 and the largest
+/// number.
 template <executor E, layout_index Index, class Out>
 void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t heads,
                     offset_t head_dim, Out&& out) {
@@ -125,15 +138,23 @@ void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t head
   const row_view<std::int64_t> to(out);
   attention::require_bounds(bounds, to);
   constexpr offset_t largest = std::numeric_limits<offset_t>::max();
-  offset_t last = 1;
-  if constexpr (host_executor<E>) last = bounds.empty() ? 1 : max_of(bounds.back(), 1);
-  if (head_dim > largest / heads || heads * head_dim > largest / last) {
+  offset_t most = 1;  // of the bounds, where they can be read here
+  if constexpr (host_executor<E>) {
+    for (std::size_t k = 0; k < bounds.size(); ++k) {
+      if (bounds[k] < 0) {
+        reject(entry_name("bounds", static_cast<offset_t>(k)), bounds[k], "it must be at least 0");
+      }
+      most = max_of(most, bounds[k]);
+    }
+  }
+  if (!product_within(heads, head_dim, largest) ||
+      !product_within(heads * head_dim, most, largest)) {
     reject("heads * head_dim", std::to_string(heads) + " * " + std::to_string(head_dim),
-           "the last offset, " + std::to_string(last) + " times that, must be at most " +
+           "the last offset, " + std::to_string(most) + " times that, must be at most " +
                std::to_string(largest));
   }
   execute(where, attention::bounds_operation<Index, std::int64_t, attention::times>{
-                     bounds.data(), to, {heads * head_dim}});
+                     bounds.data(), to, {heads * head_dim, largest / (heads * head_dim)}});
 }
 
 /// Makes the attention parameters of a layout.

@@ -98,7 +98,7 @@ class capacity_layout
   /// \param count device memory: the number of sequences; with an order, of slots
   /// \param order device memory, as many entries as there are slots; only for a layout made with
   /// ordered = true
-  /// \throws invalid_input for a pointer that is null, or that points into the layout's own memory,
+  /// \throws invalid_input for a pointer that is null or misaligned, or that points into the layout's own memory,
   /// which is written; cuda_error
   template <std::integral Length, std::integral Count>
   void build(cudaStream_t stream, const Length* lengths, const Count* count,
@@ -107,10 +107,9 @@ class capacity_layout
       reject("order", order == nullptr ? "missing" : "given",
              "a layout is made with or without an order");
     }
-    if (count == nullptr) reject("count", "null", "it must point to the number of sequences");
-    if (lengths == nullptr && view_.sequences > 0) {
-      reject("lengths", "null", "it must point to one length per batch row");
-    }
+    checks::require_memory(checks::alone, "count", count, 1);
+    checks::require_memory(checks::alone, "lengths", lengths, view_.sequences);
+    if (order != nullptr) checks::require_memory(checks::alone, "order", order, view_.sequences);
     require_apart(lengths, count, order);
     const auto run = [&](const auto& input) {
       std::size_t bytes = map_.scan_bytes();

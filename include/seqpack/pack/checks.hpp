@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
@@ -26,9 +27,10 @@ struct subject {
   offset_t index = -1;
 
   /// "field 2's target", "the layout's order", or just "lengths": how errors name it.
-  std::string name(const char* what) const {
-    if (kind == nullptr) return what;
-    return kind + (index < 0 ? std::string() : " " + std::to_string(index)) + "'s " + what;
+  std::string name(std::string_view what) const {
+    if (kind == nullptr) return std::string(what);
+    return kind + (index < 0 ? std::string() : " " + std::to_string(index)) + "'s " +
+           std::string(what);
   }
 };
 /// What a call has one of.
@@ -90,20 +92,27 @@ void require_memory(subject whose, const char* what, const T* data, offset_t ele
 struct region {
   footprint bytes{};
   subject whose{};
-  const char* what = "";
+  std::string_view what;
+  std::string_view part;  ///< of it
 
-  std::string name() const { return whose.name(what); }
+  std::string name() const { return whose.name(what) + std::string(part); }
 };
 
 /// The regions of one call: at most Reads beside the layout's, and Writes. Allocates nothing.
 template <std::size_t Reads, std::size_t Writes>
 class regions {
  public:
-  void read(const footprint& bytes, subject whose, const char* what) {
-    read_[reads_++] = {bytes, whose, what};
+  void read(const footprint& bytes, subject whose, std::string_view what,
+            std::string_view part = {}) {
+    if (reads_ == read_.size()) {
+      reject(
+          whose.name(what), "one piece of memory too much",
+          "what a call reads is at most " + std::to_string(Reads) + " pieces beside the layout's");
+    }
+    read_[reads_++] = {bytes, whose, what, part};
   }
-  void write(const footprint& bytes, subject whose, const char* what) {
-    written_[writes_++] = {bytes, whose, what};
+  void write(const footprint& bytes, subject whose, std::string_view what) {
+    written_[writes_++] = {bytes, whose, what, {}};
   }
   template <class View>
   void read_layout(const View& view) {

@@ -62,8 +62,33 @@ template <class T>
     reject(name, value,
            "the element type holds whole numbers exactly from " + whole_range<T>() +
                ", and no finite number above " + std::to_string(std::numeric_limits<T>::max()));
-  } else {
+  } else if constexpr (std::is_arithmetic_v<T>) {
     reject(name, value, "the element type holds the whole numbers from " + whole_range<T>());
+  } else {
+    reject(name, value, "the element type does not hold it");
+  }
+}
+
+/// Whether a type of elements lacks something that a fill of another type may be.
+template <class T, class Value>
+inline constexpr bool may_lose = [] {
+  if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<Value>) {
+    return !holds_all<T, Value>;
+  } else {
+    return as_float<T> && std::is_arithmetic_v<Value>;
+  }
+}();
+
+/// Whether an element keeps a number: whole numbers exactly, others but for rounding.
+template <class T, class Value>
+constexpr bool keeps(Value value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return holds_exactly<T>(value);
+  } else if constexpr (std::integral<Value>) {
+    return holds_exactly<offset_t>(value) && holds_whole<T>(static_cast<offset_t>(value));
+  } else {
+    const auto kept = static_cast<float>(static_cast<T>(static_cast<float>(value)));
+    return kept - kept == 0 || value - value != 0;  // no infinity where there was none
   }
 }
 
@@ -73,14 +98,12 @@ template <class T, class Fill>
 void require_fill(checks::subject whose, const Fill& fill, offset_t payload) {
   if constexpr (std::invocable<const Fill&, offset_t>) {
     using value = std::invoke_result_t<const Fill&, offset_t>;
-    if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<value>) {
-      if constexpr (!holds_all<T, value>) {
-        for (offset_t column = 0; column < payload; ++column) {
-          const value found = fill(column);
-          if (holds_exactly<T>(found)) continue;
-          refuse_fill<T>(whose.name("fill") + " of column " + std::to_string(column),
-                         std::to_string(found));
-        }
+    if constexpr (may_lose<T, value>) {
+      for (offset_t column = 0; column < payload; ++column) {
+        const value found = fill(column);
+        if (keeps<T>(found)) continue;
+        refuse_fill<T>(whose.name("fill") + " of column " + std::to_string(column),
+                       std::to_string(found));
       }
     }
   }
@@ -156,8 +179,8 @@ constexpr auto field(From&& from, To&& to, Fill fill) {
     return field_t<source_type, target_type, Fill>{source, target, fill};
   } else {
     using T = typename target_type::element_type;
-    if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<Fill>) {
-      if (!holds_exactly<T>(fill)) fields::refuse_fill<T>("fill", std::to_string(fill));
+    if constexpr (fields::may_lose<T, Fill>) {
+      if (!fields::keeps<T>(fill)) fields::refuse_fill<T>("fill", std::to_string(fill));
     }
     return field_t<source_type, target_type, T>{source, target, static_cast<T>(fill)};
   }

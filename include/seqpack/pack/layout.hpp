@@ -79,14 +79,6 @@ struct lengths_in_slot_order {
   }
 };
 
-/// \throws invalid_input for a number of batch rows that Index does not count.
-template <layout_index Index>
-constexpr void require_batch(offset_t batch) {
-  if (batch < 0 || batch > max_total<Index>) {
-    reject("batch", batch, "it must be from 0 to " + std::to_string(max_total<Index>));
-  }
-}
-
 /// \throws invalid_input for an entry outside [0, batch) or named twice.
 ///
 /// O(batch) memory.
@@ -123,7 +115,7 @@ constexpr void require_room(const char* name, std::size_t size, offset_t needed)
   }
 }
 
-/// \throws invalid_input for an array of the storage that shares memory with another one, with the
+/// \throws invalid_input for an array of the storage that is null or misaligned, or that shares memory with another one, with the
 /// lengths or with the order, all of which are read while it is written. Not for constant
 /// expressions, which have no addresses.
 template <layout_index Index, class Lengths>
@@ -139,6 +131,7 @@ void require_apart(const Lengths& lengths, const slot_order& order,
     memory.read(bytes_of(rows.data(), static_cast<offset_t>(rows.size())), checks::alone, "order");
   });
   const auto write = [&](std::span<Index> array, offset_t count, const char* name) {
+    checks::require_memory(of_storage, name, array.data(), count);
     memory.write(bytes_of(array.data(), count), of_storage, name);
   };
   write(storage.cu_seqlens, entries, "cu_seqlens");

@@ -84,7 +84,7 @@ std::string label_range() {
   if constexpr (std::is_arithmetic_v<T>) {
     return (std::floating_point<T> ? "holds all whole numbers from " : "holds ") + whole_range<T>();
   } else {
-    return "does not hold it";
+    return "does not hold it exactly";
   }
 }
 
@@ -145,14 +145,18 @@ struct label {
     if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<id>) {
       return !holds_all<T, id>;
     } else {
-      return false;
+      return as_float<T> && std::integral<id>;
     }
   }();
 
   /// Whether an id can be a label.
   SEQPACK_HD constexpr bool fits(id value) const {
-    if constexpr (may_lose) {
+    if constexpr (may_lose && std::is_arithmetic_v<T>) {
       if (!holds_exactly<T>(value)) return false;
+    } else if constexpr (may_lose) {
+      if (!holds_exactly<offset_t>(value) || !holds_whole<T>(static_cast<offset_t>(value))) {
+        return false;
+      }
     }
     return options.vocabulary == dynamic ||
            (holds_exactly<offset_t>(value) && static_cast<offset_t>(value) >= 0 &&
@@ -172,6 +176,9 @@ struct label {
   void require_vocabulary(checks::subject whose) const {
     const offset_t size = options.vocabulary;
     if (size == dynamic) return;
+    if (!std::is_arithmetic_v<id>) {
+      reject(whose.name("vocabulary"), "given", "ids that are no numbers have none");
+    }
     if (size < 1 || size > max_tokens) {
       reject(whose.name("vocabulary"), size, "it must be from 1 to " + std::to_string(max_tokens));
     }

@@ -72,7 +72,8 @@ struct document_position {
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
     const offset_t start = *starts.at(view.batch_row(token.sequence), token.index);
-    return static_cast<T>(token.index - start);
+    // No document begins outside of what is before the token, whatever the array says.
+    return static_cast<T>(token.index - max_of(min_of(start, token.index), 0));
   }
 };
 

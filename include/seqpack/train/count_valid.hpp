@@ -94,15 +94,11 @@ struct traits<global_counts> {
     to.put(counts.sequences);
   }
   static global_counts read(reader& from) {
-    const auto count = [&](const char* name) {
-      const auto n = from.get<double>();
-      if (!(n >= 0) || std::isinf(n)) {
-        reject(name, std::to_string(n), "it must be finite and at least 0");
-      }
-      return n;
-    };
-    const double tokens = count("valid tokens");
-    return {.tokens = tokens, .sequences = count("valid sequences")};
+    global_counts counts;
+    counts.tokens = from.get<double>();
+    counts.sequences = from.get<double>();
+    require_counts(counts);
+    return counts;
   }
 };
 

@@ -296,6 +296,7 @@ void require_logits(const View& view, const Fields& fields, const CP& cp, const 
                     const matrix_view<G>& gradient, const loss_options& options) {
   require_counts(options.counts);
   logits_checks::reciprocal<compute_type<T>>(options.temperature);
+  logits_checks::reciprocal(options.applied_temperature);
   logits_checks::require_range(columns);
   if (tp.size() == 1 || options.replicated_columns) logits_checks::require_all(columns);
   checks::require_equal(checks::alone, "context-parallel size of the layout", view.cp.size(),

@@ -149,8 +149,9 @@ C reciprocal(double temperature) {
     reject("temperature", counting::text_of(temperature), "it must be finite and above 0");
   }
   const auto result = static_cast<C>(1 / temperature);
-  if (std::isinf(result)) {
-    reject("temperature", counting::text_of(temperature), "its reciprocal must be finite");
+  if (std::isinf(result) || result == 0) {
+    reject("temperature", counting::text_of(temperature),
+           "its reciprocal must be finite and not 0");
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -160,20 +161,15 @@ template <class View, class... Fields>
 void require_apart(const char* what, const footprint& written, const View& view,
                    const field_list<Fields...>& fields) {
   using batch_fields::tag_of;
-  const std::array<std::string, sizeof...(Fields)> names{
-      std::string(tag_of<Fields>::type::name)...};
-  const std::array<std::string, sizeof...(Fields)> bounds{std::string(tag_of<Fields>::type::name) +
-                                                          " bounds" ...};
   checks::regions<2 * sizeof...(Fields), 1> memory;
-  std::size_t k = 0;
   const auto add = [&]<class Field>(const Field& field) {
+    constexpr std::string_view name = tag_of<Field>::type::name;
     if constexpr (tag_of<Field>::per_token) {
-      memory.read(field.tokens.touched(), checks::alone, names[k].c_str());
-      memory.read(field.tokens.bounds_touched(), checks::alone, bounds[k].c_str());
+      memory.read(field.tokens.touched(), checks::alone, name);
+      memory.read(field.tokens.bounds_touched(), checks::alone, name, " bounds");
     } else {
-      memory.read(field.sequences.touched(), checks::alone, names[k].c_str());
+      memory.read(field.sequences.touched(), checks::alone, name);
     }
-    ++k;
   };
   memory.read_layout(view);
   (add(static_cast<const Fields&>(fields)), ...);

@@ -199,3 +199,28 @@ BOOST_AUTO_TEST_CASE(ragged_offsets_above_64_bits_are_refused) {
                  "8 times that, must be at most 9223372036854775807"));
   BOOST_TEST(out.untouched());
 }
+
+BOOST_AUTO_TEST_CASE(ragged_offsets_of_any_bounds_do_not_wrap) {
+  poisoned_buffer<std::int64_t> out(3);
+  const auto refuse = [&](const std::vector<std::int64_t>& bounds, const std::string& text) {
+    BOOST_CHECK_EXCEPTION(
+        ragged_offsets(host, std::span<const std::int64_t>(bounds), 1 << 15, 1 << 15, out.span()),
+        invalid_input, refused_as(text));
+    BOOST_TEST(out.untouched());
+  };
+  refuse({0, offset_t{1} << 40, 3},
+         "heads * head_dim is 32768 * 32768: the last offset, 1099511627776 times that, must be at "
+         "most 9223372036854775807");
+  refuse({0, -1, 3}, "bounds[1] is -1: it must be at least 0");
+}
+
+BOOST_AUTO_TEST_CASE(bounds_of_a_shard_over_the_arrays_of_the_layout) {
+  numbers cu(3);
+  numbers cu_padded(3);
+  const auto view = build_layout<std::int64_t>(numbers{5, 3}, padding{each_multiple_of<4>{}},
+                                               no_context_parallel{}, {cu, cu_padded});
+  BOOST_CHECK_EXCEPTION(
+      shard_bounds(host, view, cu), invalid_input,
+      refused_as("bounds is in the memory of the layout's cu_seqlens: outputs must not alias"));
+  BOOST_TEST(cu == (numbers{0, 5, 8}), per_element());
+}

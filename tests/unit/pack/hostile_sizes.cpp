@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,7 @@ BOOST_AUTO_TEST_CASE(rows_and_payloads) {
   refuse([] { return view(nullptr, smallest); },
          "rows is -9223372036854775808: a size must be at least 0");
   refuse([] { return view(nullptr, max_tokens, 65); },
-         "rows * payload is 281474976710656 * 65: the elements must be within 18014398509481984 "
+         "rows * payload is 281474976710656 * 65: a view spans at most 18014398509481984 "
          "elements, 2^56 bytes");
   BOOST_TEST(view(nullptr, max_tokens, 64).touched().last == std::uintptr_t{1} << 56);
   BOOST_TEST(view(nullptr, 0, max_tokens).touched().last == 0U);
@@ -65,7 +66,7 @@ BOOST_AUTO_TEST_CASE(batches_widths_and_strides) {
   refuse([] { return view(nullptr, 2, huge); }, "width is 4611686018427387904" + most);
   refuse([] { return view(nullptr, 2, 2, huge); }, "payload is 4611686018427387904" + most);
   refuse([] { return view(nullptr, 1, max_tokens, max_tokens); },
-         "width * payload is 281474976710656 * 281474976710656: the elements must be within "
+         "width * payload is 281474976710656 * 281474976710656: a view spans at most "
          "9007199254740992 elements, 2^56 bytes");
   refuse([] { return view(nullptr, max_tokens, 2, 1, 0, 0); },
          "batch * width is 281474976710656 * 2: a view has at most 281474976710656 positions");
@@ -263,6 +264,14 @@ BOOST_AUTO_TEST_CASE(addresses_that_no_element_has) {
                           memory.span().first(2));
       },
       "lengths");
+  const auto in_storage = [&](std::span<std::int64_t> cu, std::span<std::int64_t> padded) {
+    build_layout<std::int64_t>(std::vector{1, 1}, no_padding{}, no_context_parallel{},
+                               {cu, padded});
+  };
+  check([&] { in_storage(std::span(odd, 3), memory.span().subspan(8, 3)); },
+        "the storage's cu_seqlens");
+  check([&] { in_storage(memory.span().subspan(8, 3), std::span(odd, 3)); },
+        "the storage's cu_seqlens_padded");
   // A byte has any address.
   std::vector<std::uint8_t> small{1, 2, 0, 0, 0};
   pack(host, layout, full_row,

@@ -215,3 +215,29 @@ BOOST_AUTO_TEST_CASE(batches_that_the_index_type_does_not_count) {
   refuse(std::numeric_limits<offset_t>::min(), "batch is -9223372036854775808" + limit);
   refuse(1, "order[0] is 2147483648: it must be a batch row, from 0 to 0");
 }
+
+BOOST_AUTO_TEST_CASE(labels_and_fills_in_half_precision) {
+  const std::string holds = "the label type does not hold it exactly";
+  labels_are_refused<_Float16>(numbers{1, 2049}, {}, "array 0's tokens[0][1] is 2049: " + holds);
+  labels_are_refused<_Float16>(std::vector<std::uint64_t>{1, ~std::uint64_t{0}}, {},
+                               "array 0's tokens[0][1] is 18446744073709551615: " + holds);
+  labels_are_refused<_Float16>(numbers{1, 2}, {.ignore = -2049},
+                               "array 0's ignored label is -2049: " + holds);
+  const std::vector<_Float16> values{7};
+  std::vector<_Float16> row(2);
+  const batch_view table(values.data(), 1, 1);
+  const std::string refused = ": the element type does not hold it";
+  BOOST_CHECK_EXCEPTION(field(table, row, 70000), invalid_input,
+                        refused_as("fill is 70000" + refused));
+  BOOST_CHECK_EXCEPTION(field(table, row, 2049), invalid_input,
+                        refused_as("fill is 2049" + refused));
+  BOOST_CHECK_EXCEPTION(field(table, row, 70000.0), invalid_input,
+                        refused_as("fill is 70000.000000" + refused));
+  BOOST_TEST(static_cast<float>(field(table, row, 2048).fill) == 2048.0F);
+  BOOST_TEST(static_cast<float>(field(table, row, 0.1).fill) ==
+             static_cast<float>(static_cast<_Float16>(0.1F)));
+  const auto layout = make_layout(std::vector{1}, padding{each_multiple_of<2>{}});
+  BOOST_CHECK_EXCEPTION(
+      pack(host, layout, full_row, field(table, row, [](offset_t) { return 2049; })), invalid_input,
+      refused_as("field 0's fill of column 0 is 2049" + refused));
+}

@@ -33,11 +33,11 @@ BOOST_AUTO_TEST_CASE(counts) {
   // tokens 0, sequences 8
   const auto refuse_counts = [](std::size_t place, double value, const std::string& text) {
     forged_group group(put_at(place, value));
-    refuse([&] { sum_counts(group, {3, 2}); }, text + ": it must be finite and at least 0");
+    refuse([&] { sum_counts(group, {3, 2}); }, text + ": it must be a finite number, at least 0");
   };
-  refuse_counts(0, -1, "valid tokens" + from_1 + "-1.000000");
-  refuse_counts(0, std::numeric_limits<double>::infinity(), "valid tokens" + from_1 + "inf");
-  refuse_counts(8, std::numeric_limits<double>::quiet_NaN(), "valid sequences" + from_1 + "nan");
+  refuse_counts(0, -1, "global_valid_toks" + from_1 + "-1.000000");
+  refuse_counts(0, std::numeric_limits<double>::infinity(), "global_valid_toks" + from_1 + "inf");
+  refuse_counts(8, std::numeric_limits<double>::quiet_NaN(), "global_valid_seqs" + from_1 + "nan");
   forged_group group(put_at(0, 5.0));
   BOOST_TEST((sum_counts(group, {3, 2}) == global_counts{8, 4}));
 }

@@ -291,12 +291,18 @@ BOOST_AUTO_TEST_CASE(temperatures_are_checked_before_anything_is_written) {
   const std::vector<float> before = p.logits;
   constexpr double infinity = std::numeric_limits<double>::infinity();
   constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+  const auto refuse = [&](double temperature, const std::string& value, const std::string& must) {
+    BOOST_CHECK_EXCEPTION(forward(p, {.temperature = temperature}), invalid_input,
+                          refused("temperature", value, must));
+    BOOST_CHECK_EXCEPTION(scale_logits(host, p.view(), temperature), invalid_input,
+                          refused("temperature", value, must));
+  };
   for (const double temperature : {0.0, -1.0, infinity, -infinity, not_a_number}) {
-    BOOST_CHECK_EXCEPTION(
-        forward(p, {.temperature = temperature}), invalid_input,
-        refused("temperature", std::to_string(temperature), "it must be finite and above 0"));
-    BOOST_CHECK_THROW(scale_logits(host, p.view(), temperature), invalid_input);
+    refuse(temperature, std::to_string(temperature), "it must be finite and above 0");
   }
+  // Of which the element type makes 0 or infinity, and NaN of an infinite logit.
+  refuse(1e46, std::to_string(1e46), "its reciprocal must be finite and not 0");
+  refuse(1e-46, "1e-46", "its reciprocal must be finite and not 0");
   BOOST_TEST((p.logits == before));
 }
 

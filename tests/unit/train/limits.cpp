@@ -57,10 +57,10 @@ BOOST_AUTO_TEST_CASE(sizes_of_logits) {
   refuse(2, smallest, 3, "columns", smallest, "a size must be at least 0");
   BOOST_CHECK_EXCEPTION(matrix_view<float>(nullptr, two_to(13), 1, two_to(48)), invalid_input,
                         refused("rows * row stride", "8192 * 281474976710656",
-                                "within 18014398509481984 elements, 2^56 bytes"));
+                                "at most 18014398509481984 elements, 2^56 bytes"));
   BOOST_CHECK_EXCEPTION(matrix_view<float>(nullptr, two_to(48), two_to(48)), invalid_input,
                         refused("rows * row stride", "281474976710656 * 281474976710656",
-                                "within 18014398509481984 elements, 2^56 bytes"));
+                                "at most 18014398509481984 elements, 2^56 bytes"));
   // The largest that there are.
   const matrix_view<float> longest(nullptr, two_to(6), 1, two_to(48));
   BOOST_TEST(longest.touched().last - longest.touched().first ==

@@ -66,7 +66,9 @@ BOOST_AUTO_TEST_CASE(in_float) {
   check_golden_losses<float>("nll", 5, with_loss);
 }
 BOOST_AUTO_TEST_CASE(log_probabilities) {
-  for (const auto& c : golden::read_loss_cases("loss.json")) {
+  const auto cases = golden::read_loss_cases("loss.json");
+  BOOST_TEST_REQUIRE(cases.size() == 5);
+  for (const auto& c : cases) {
     check_log_probs<double>(c);
     check_log_probs<float>(c);
   }
