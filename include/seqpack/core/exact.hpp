@@ -54,6 +54,13 @@ inline constexpr bool holds_all = [] {
   }
 }();
 
+/// Neither infinite nor a NaN; std::isfinite is not for device code.
+template <std::floating_point T>
+SEQPACK_HD constexpr bool is_finite(T value) noexcept {
+  constexpr T most = std::numeric_limits<T>::max();
+  return value <= most && value >= -most;
+}
+
 /// Whether an arithmetic type holds a number exactly. Of one floating type in another one the
 /// rounding is no loss, but an infinity where there was none is. NaN is held by floating types.
 template <class To, class From>
@@ -63,8 +70,7 @@ SEQPACK_HD constexpr bool holds_exactly(From value) noexcept {
     return true;
   } else if constexpr (std::floating_point<From> && std::floating_point<To>) {
     constexpr From most = std::numeric_limits<To>::max();
-    const bool finite = value - value == 0;
-    return !finite || (value <= most && value >= -most);
+    return !is_finite(value) || (value <= most && value >= -most);
   } else if constexpr (std::floating_point<From>) {
     // 2^digits, the first number behind the range, is exact in any floating type.
     constexpr int digits = std::numeric_limits<To>::digits;

@@ -88,7 +88,7 @@ constexpr bool keeps(Value value) {
     return holds_exactly<offset_t>(value) && holds_whole<T>(static_cast<offset_t>(value));
   } else {
     const auto kept = static_cast<float>(static_cast<T>(static_cast<float>(value)));
-    return kept - kept == 0 || value - value != 0;  // no infinity where there was none
+    return is_finite(kept) || !is_finite(value);
   }
 }
 
