@@ -215,12 +215,12 @@ BOOST_AUTO_TEST_CASE(ragged_offsets_of_any_bounds_do_not_wrap) {
 }
 
 BOOST_AUTO_TEST_CASE(bounds_of_a_shard_over_the_arrays_of_the_layout) {
-  numbers cu(3);
-  numbers cu_padded(3);
-  const auto view = build_layout<std::int64_t>(numbers{5, 3}, padding{each_multiple_of<4>{}},
+  std::vector<std::int64_t> cu(3);
+  std::vector<std::int64_t> cu_padded(3);
+  const auto view = build_layout<std::int64_t>(std::vector{5, 3}, padding{each_multiple_of<4>{}},
                                                no_context_parallel{}, {cu, cu_padded});
   BOOST_CHECK_EXCEPTION(
       shard_bounds(host, view, cu), invalid_input,
       refused_as("bounds is in the memory of the layout's cu_seqlens: outputs must not alias"));
-  BOOST_TEST(cu == (numbers{0, 5, 8}), per_element());
+  BOOST_TEST(cu == (std::vector<std::int64_t>{0, 5, 8}), per_element());
 }
