@@ -54,11 +54,15 @@ inline constexpr bool holds_all = [] {
   }
 }();
 
+/// The largest finite number of a type; the function of std::numeric_limits is not for device code.
+template <class T>
+  requires std::is_arithmetic_v<T>
+inline constexpr T largest_value = std::numeric_limits<T>::max();
+
 /// Neither infinite nor a NaN; std::isfinite is not for device code.
 template <std::floating_point T>
 SEQPACK_HD constexpr bool is_finite(T value) noexcept {
-  constexpr T most = std::numeric_limits<T>::max();
-  return value <= most && value >= -most;
+  return value <= largest_value<T> && value >= -largest_value<T>;
 }
 
 /// Whether an arithmetic type holds a number exactly. Of one floating type in another one the
@@ -69,7 +73,7 @@ SEQPACK_HD constexpr bool holds_exactly(From value) noexcept {
   if constexpr (holds_all<To, From>) {
     return true;
   } else if constexpr (std::floating_point<From> && std::floating_point<To>) {
-    constexpr From most = std::numeric_limits<To>::max();
+    constexpr From most = largest_value<To>;
     return !is_finite(value) || (value <= most && value >= -most);
   } else if constexpr (std::floating_point<From>) {
     // 2^digits, the first number behind the range, is exact in any floating type.
@@ -87,9 +91,8 @@ SEQPACK_HD constexpr bool holds_exactly(From value) noexcept {
     const To there = static_cast<To>(value);
     return there < end && static_cast<From>(there) == value;
   } else {
-    constexpr auto most = std::numeric_limits<offset_t>::max();
     if constexpr (std::is_unsigned_v<From> && sizeof(From) >= sizeof(offset_t)) {
-      if (value > static_cast<From>(most)) return false;
+      if (value > static_cast<From>(largest_value<offset_t>)) return false;
     }
     const auto whole = static_cast<offset_t>(value);
     return whole >= smallest_whole<To> && whole <= largest_whole<To>;
@@ -122,11 +125,14 @@ SEQPACK_HD constexpr bool holds_whole(offset_t value) {
 /// them lacks the number behind a power of two.
 template <class To>
 constexpr bool counts_to(offset_t largest) {
-  if constexpr (std::is_arithmetic_v<To>) return largest <= largest_whole<To>;
-  for (offset_t power = 1; power < largest && power < max_tokens; power *= 2) {
-    if (!holds_whole<To>(power + 1)) return false;
+  if constexpr (std::is_arithmetic_v<To>) {
+    return largest <= largest_whole<To>;
+  } else {
+    for (offset_t power = 1; power < largest && power < max_tokens; power *= 2) {
+      if (!holds_whole<To>(power + 1)) return false;
+    }
+    return holds_whole<To>(largest);
   }
-  return holds_whole<To>(largest);
 }
 
 /// "-128 to 127", the whole numbers that an arithmetic type holds.

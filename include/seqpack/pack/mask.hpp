@@ -65,8 +65,11 @@ struct mask_operation {
     reject("mask row " + std::to_string(b), "with gaps", "its real tokens must be contiguous");
   }
   static std::string text_of(const M& entry) {
-    if constexpr (std::is_arithmetic_v<std::remove_const_t<M>>) return std::to_string(entry);
-    return "neither";
+    if constexpr (std::is_arithmetic_v<std::remove_const_t<M>>) {
+      return std::to_string(entry);
+    } else {
+      return "neither";
+    }
   }
   SEQPACK_HD void operator()(offset_t b) const {
     const row_extent row = extent_of(b);

@@ -165,13 +165,19 @@ struct label {
   /// The limits of labels, for messages.
   SEQPACK_HD constexpr offset_t least() const {
     if (options.vocabulary != dynamic) return 0;
-    if constexpr (std::is_arithmetic_v<T>) return smallest_whole<T>;
-    return smallest_whole<offset_t>;
+    if constexpr (std::is_arithmetic_v<T>) {
+      return smallest_whole<T>;
+    } else {
+      return smallest_whole<offset_t>;
+    }
   }
   SEQPACK_HD constexpr offset_t most() const {
     if (options.vocabulary != dynamic) return options.vocabulary - 1;
-    if constexpr (std::is_arithmetic_v<T>) return largest_whole<T>;
-    return largest_whole<offset_t>;
+    if constexpr (std::is_arithmetic_v<T>) {
+      return largest_whole<T>;
+    } else {
+      return largest_whole<offset_t>;
+    }
   }
   void require_vocabulary(checks::subject whose) const {
     const offset_t size = options.vocabulary;
