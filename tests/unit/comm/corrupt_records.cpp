@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(numbers_of_a_header) {
   refuse_header(37, std::int64_t{1} << 47, "shape[1]" + from_1 + "3",
                 "a tensor holds at most " + std::to_string(max_tokens) + " elements");
   // where memory is: found 53 and 57, wanted 61 and 65
-  refuse_header(53, std::int32_t{3}, "kind of memory" + from_1 + "3", "it must be from 0 to 2");
+  refuse_header(53, std::int32_t{4}, "kind of memory" + from_1 + "4", "it must be from 0 to 3");
   refuse_header(65, std::int32_t{-1}, "device" + from_1 + "-1", "it must be from 0 to 2147483647");
 }
 
