@@ -128,6 +128,7 @@ void keeping(C& group, std::initializer_list<std::shared_ptr<void>> memory, cons
     throw;
   }
 }
+/// The same for one piece of memory.
 template <communicator C, class Call>
 void keeping(C& group, const std::shared_ptr<void>& memory, const Call& call) {
   keeping(group, {memory}, call);

@@ -44,6 +44,7 @@ inline void forget(cudaError_t code) noexcept {
   if (code != cudaSuccess && cudaPeekAtLastError() == code) cudaGetLastError();
 }
 
+/// Whether a call was refused because of a stream capture.
 constexpr bool is_of_capture(cudaError_t code) noexcept {
   return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
 }
