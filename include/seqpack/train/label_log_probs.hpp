@@ -231,14 +231,14 @@ struct backward_operation {
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     const offset_t label = labels[row];
     const C derivative = derivatives[row];
-    offset_t written = 0;
-    if (!skipped(label, derivative)) {  // anything may stand there
-      group.rewrite_row(logits.at(row), gradient.at(row), logits.columns,
-                        function_of(row, label, derivative));
-      written = logits.columns;
+    G* const out = gradient.at(row);
+    if (skipped(label, derivative)) {  // anything may stand there
+      // A call of its own: of one with a beginning that varies, nvcc 13 made stores of single elements.
+      return group.fill_row(out, width, static_cast<G>(0.0F));
     }
-    if (written < width) {
-      group.fill_row(gradient.at(row) + written, width - written, static_cast<G>(0.0F));
+    group.rewrite_row(logits.at(row), out, logits.columns, function_of(row, label, derivative));
+    if (logits.columns < width) {
+      group.fill_row(out + logits.columns, width - logits.columns, static_cast<G>(0.0F));
     }
   }
 
