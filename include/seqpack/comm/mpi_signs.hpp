@@ -114,8 +114,8 @@ class signs {
     const auto bytes =
         std::make_shared<records::bytes>(records::write(sign{what, std::string(operation)}));
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = MPI_Isend(bytes->data(), bytes_of_sign, MPI_BYTE,
-                               static_cast<int>(to.value), tag, comm_, &request);
+    const int code = MPI_Isend(bytes->data(), bytes_of_sign, MPI_BYTE, static_cast<int>(to.value),
+                               tag, comm_, &request);
     if (code != MPI_SUCCESS) return;
     int sent = 0;
     MPI_Test(&request, &sent, MPI_STATUS_IGNORE);
