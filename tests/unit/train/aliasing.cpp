@@ -3,8 +3,8 @@
 #define BOOST_TEST_MODULE aliasing
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
-#include <functional>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
