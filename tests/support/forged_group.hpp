@@ -2,6 +2,7 @@
 /// A group of two of which only one is there: what the other one sends is forged.
 #pragma once
 
+#include <boost/test/unit_test.hpp>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -75,6 +76,19 @@ forged_group::change put_at(std::size_t place, T value) {
   return [=](std::span<std::byte> record) {
     std::memcpy(record.data() + place, &value, sizeof value);
   };
+}
+
+/// What an error says of a number of the forged record, before its value.
+inline const std::string from_1 = " in the record of rank 1 (world rank 3) is ";
+
+/// Checks that a call is refused in exactly these words, with rank 1 to blame.
+template <class Call>
+void refuse(const Call& call, const std::string& text) {
+  BOOST_CHECK_EXCEPTION(call(), collective_mismatch, [&](const collective_mismatch& e) {
+    BOOST_TEST(e.what() == text);
+    BOOST_TEST(e.rank().value == 1);
+    return true;
+  });
 }
 
 }  // namespace seqpack::testing

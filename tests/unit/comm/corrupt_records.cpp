@@ -18,15 +18,6 @@ using namespace seqpack::testing;
 
 namespace {
 
-template <class Call>
-void refuse(const Call& call, const std::string& text) {
-  BOOST_CHECK_EXCEPTION(call(), collective_mismatch, [&](const collective_mismatch& e) {
-    BOOST_TEST(e.what() == text);
-    BOOST_TEST(e.rank().value == 1);
-    return true;
-  });
-}
-
 /// Where what is in the header of a broadcast of floats: kind 0, flags 4 to 7, root 8, size of an
 /// element 16, length of its name 24, "float32" 26, number of dimensions 33, extents 37, 45.
 template <class T>
@@ -40,7 +31,6 @@ void refuse_header(std::size_t place, T value, const std::string& entry, const s
 }
 
 constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
-const std::string from_1 = " in the record of rank 1 (world rank 3) is ";
 const std::string up_to_max = "it must be from 0 to " + std::to_string(max_tokens);
 
 }  // namespace

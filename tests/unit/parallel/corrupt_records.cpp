@@ -18,16 +18,6 @@ using namespace seqpack::testing;
 
 namespace {
 
-template <class Call>
-void refuse(const Call& call, const std::string& text) {
-  BOOST_CHECK_EXCEPTION(call(), collective_mismatch, [&](const collective_mismatch& e) {
-    BOOST_TEST(e.what() == text);
-    BOOST_TEST(e.rank().value == 1);
-    return true;
-  });
-}
-
-const std::string from_1 = " in the record of rank 1 (world rank 3) is ";
 const std::string up_to_max = "it must be from 0 to " + std::to_string(max_tokens);
 
 }  // namespace

@@ -14,21 +14,6 @@
 using namespace seqpack;
 using namespace seqpack::testing;
 
-namespace {
-
-template <class Call>
-void refuse(const Call& call, const std::string& text) {
-  BOOST_CHECK_EXCEPTION(call(), collective_mismatch, [&](const collective_mismatch& e) {
-    BOOST_TEST(e.what() == text);
-    BOOST_TEST(e.rank().value == 1);
-    return true;
-  });
-}
-
-const std::string from_1 = " in the record of rank 1 (world rank 3) is ";
-
-}  // namespace
-
 BOOST_AUTO_TEST_CASE(counts) {
   // tokens 0, sequences 8
   const auto refuse_counts = [](std::size_t place, double value, const std::string& text) {
