@@ -9,9 +9,9 @@
 
 #include "input.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/pack/draw.hpp"
-#include "seqpack/pack/layout.hpp"
-#include "seqpack/pack/layout_hash.hpp"
+#include "seqpack/draw/draw.hpp"
+#include "seqpack/layout/layout.hpp"
+#include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/policy/padding.hpp"
 #include "seqpack/policy/sharding.hpp"
 

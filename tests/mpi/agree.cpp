@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "support/communicator_suite.hpp"
 #include "support/mpi.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "seqpack/parallel/context_gather.hpp"
 #include "support/findings.hpp"
 #include "support/group_memory.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "seqpack/comm/self.hpp"
-#include "seqpack/train/evaluate.hpp"
+#include "seqpack/loss/evaluate.hpp"
 #include "support/loss_oracle.hpp"
 
 namespace seqpack::testing {

@@ -15,7 +15,7 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
 
 namespace seqpack::testing {
 

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "seqpack/train/clipped_policy_gradient.hpp"
-#include "seqpack/train/dpo.hpp"
-#include "seqpack/train/forward_step.hpp"
-#include "seqpack/train/nll.hpp"
+#include "seqpack/loss/clipped_policy_gradient.hpp"
+#include "seqpack/loss/dpo.hpp"
+#include "seqpack/step/forward_step.hpp"
+#include "seqpack/loss/nll.hpp"
 #include "support/findings.hpp"
 #include "support/golden_losses.hpp"
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/nccl.hpp"
 #include "support/findings.hpp"
 #include "support/group_memory.hpp"

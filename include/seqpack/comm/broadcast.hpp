@@ -18,8 +18,8 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/element_type.hpp"
-#include "seqpack/comm/exchange.hpp"
-#include "seqpack/comm/record.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/tensor.hpp"
 #include "seqpack/core/config.hpp"
 

@@ -19,15 +19,15 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/mpi_environment.hpp"
-#include "seqpack/comm/mpi_signs.hpp"
-#include "seqpack/comm/mpi_types.hpp"
+#include "seqpack/comm/detail/mpi_signs.hpp"
+#include "seqpack/comm/detail/mpi_types.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 
 namespace seqpack {
 

@@ -15,8 +15,8 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/cuda_error.hpp"
-#include "seqpack/exec/cuda_rows.cuh"
-#include "seqpack/exec/cuda_tiles.cuh"
+#include "seqpack/exec/detail/cuda_rows.cuh"
+#include "seqpack/exec/detail/cuda_tiles.cuh"
 #include "seqpack/exec/device_memory.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"

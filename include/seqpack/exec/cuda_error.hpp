@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 
 namespace seqpack {
 

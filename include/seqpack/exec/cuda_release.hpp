@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 
 namespace seqpack {

@@ -12,12 +12,12 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/record.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/core/config.hpp"
-#include "seqpack/pack/layout_hash.hpp"
-#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/layout/layout_hash.hpp"
+#include "seqpack/layout/layout_view.hpp"
 
 namespace seqpack {
 

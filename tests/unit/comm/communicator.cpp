@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/self.hpp"
 #include "support/broadcast_suite.hpp"
 #include "support/communicator_suite.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "seqpack/comm/broadcast.hpp"
-#include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "support/forged_group.hpp"
 

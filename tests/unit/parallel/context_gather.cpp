@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "seqpack/comm/self.hpp"
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "support/context_gather_suite.hpp"
 #include "support/refused.hpp"
 
