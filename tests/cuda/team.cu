@@ -89,7 +89,7 @@ struct read_owners : operation {
         last = column;
       }
     };
-    group.read_row(x, columns, [&](const T* chunk) { note(chunk, row_chunks::length<T>); }, note);
+    group.read_row(x, columns, [&](const T* chunk) { note(chunk, detail::length<T>); }, note);
   }
 };
 
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_lower_rank_is_the_left_operand) {
 
 template <class T>
 void check_read(const tier& t) {
-  constexpr int length = row_chunks::length<T>;
+  constexpr int length = detail::length<T>;
   for (const offset_t n : sizes) {
     if (sizeof(T) == 1 && n > 256) continue;
     std::vector<T> values(static_cast<std::size_t>(n));

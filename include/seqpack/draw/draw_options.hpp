@@ -23,7 +23,7 @@ struct draw_options {
   std::string title{};      ///< a line above the picture; none where it is empty
 };
 
-namespace drawing {
+namespace detail::drawing {
 
 inline constexpr offset_t max_drawn = 1'000'000;
 
@@ -109,6 +109,6 @@ inline void require_options(const draw_options& options) {
   require("width", options.width, 640);
 }
 
-}  // namespace drawing
+}  // namespace detail::drawing
 
 }  // namespace seqpack

@@ -15,7 +15,7 @@
 
 namespace seqpack {
 
-namespace drawing {
+namespace detail::drawing {
 
 /// Built from the top down; all lengths are pixels. A sequence keeps its colour everywhere.
 template <class View>
@@ -274,7 +274,7 @@ class svg_picture {
   std::string body_;
 };
 
-}  // namespace drawing
+}  // namespace detail::drawing
 
 /// Draws a layout as an SVG document: the batch, the packed row with its bounds, and every rank's
 /// shard with what flows into it. It brings its own background and asks for no font. For up to some
@@ -285,9 +285,9 @@ class svg_picture {
 template <layout L>
   requires runs_on<host_t, L>
 std::string draw_svg(const L& layout, const draw_options& options = {}) {
-  drawing::require_options(options);
+  detail::drawing::require_options(options);
   const auto view = layout.view();
-  return drawing::svg_picture(view, options).draw();
+  return detail::drawing::svg_picture(view, options).draw();
 }
 
 }  // namespace seqpack

@@ -16,7 +16,7 @@
 
 namespace seqpack {
 
-namespace drawing {
+namespace detail::drawing {
 
 /// One character of a text: what it shows and whose it is (-1: nobody's).
 struct cell {
@@ -191,7 +191,7 @@ class text_picture {
   std::string out_;
 };
 
-}  // namespace drawing
+}  // namespace detail::drawing
 
 /// Draws a layout as lines of text: the packed row (a letter per sequence, '.' for padding, '~' for
 /// a ghost), which rank owns each token, and every rank's shard.
@@ -204,9 +204,9 @@ class text_picture {
 template <layout L>
   requires runs_on<host_t, L>
 std::string draw_text(const L& layout, const draw_options& options = {}) {
-  drawing::require_options(options);
+  detail::drawing::require_options(options);
   const auto view = layout.view();
-  return drawing::text_picture(view, options).draw();
+  return detail::drawing::text_picture(view, options).draw();
 }
 
 }  // namespace seqpack

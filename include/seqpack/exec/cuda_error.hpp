@@ -37,7 +37,7 @@ inline void check_cuda(cudaError_t code, source_place where = source_place::curr
   if (code != cudaSuccess) throw cuda_error(code, where);
 }
 
-namespace cuda_codes {
+namespace detail {
 
 /// Takes a code that is dealt with out of the runtime's record, where the program would find it.
 inline void forget(cudaError_t code) noexcept {
@@ -49,6 +49,6 @@ constexpr bool is_of_capture(cudaError_t code) noexcept {
   return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
 }
 
-}  // namespace cuda_codes
+}  // namespace detail
 
 }  // namespace seqpack

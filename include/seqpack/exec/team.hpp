@@ -11,7 +11,7 @@
 
 namespace seqpack {
 
-namespace row_chunks {
+namespace detail {
 
 /// Whether memory can be cut into 16-byte pieces of whole, aligned elements of this type.
 template <class T>
@@ -30,7 +30,7 @@ struct archetype {
   }
 };
 
-}  // namespace row_chunks
+}  // namespace detail
 
 /// Threads of a device that work on one row together, or one thread. All of them call the members
 /// that say so, in the same order and with the same sizes.
@@ -40,14 +40,14 @@ struct archetype {
 ///   bits; the order of combining depends on size() alone. Called by all threads
 /// - `group.read_row(x, n, chunk, rest)`: x[0], ..., x[n - 1] as chunks of neighbours, the last of
 ///   which may be shorter: with those of this thread, rising, calls chunk(pointer to
-///   row_chunks::length<T> elements) or, for any of them, rest(pointer, how many they are). Chunk c
+///   detail::length<T> elements) or, for any of them, rest(pointer, how many they are). Chunk c
 ///   is thread c % size()'s, wherever in memory the row is. Called by all threads
 /// - `group.rewrite_row(x, out, n, f)`: out[first + k] = f(first, k, x[first + k]), each element
 ///   read and written by one thread, so that out may be x; k is small. Called by all threads
 /// - `group.fill_row(out, n, value)`: out[0], ..., out[n - 1] = value. Called by all threads
 template <class G>
 concept thread_group = requires(const G& group, double value, double (*combine)(double, double),
-                                const float* x, float* out, offset_t n, row_chunks::archetype f) {
+                                const float* x, float* out, offset_t n, detail::archetype f) {
   { group.rank() } -> std::same_as<int>;
   { group.size() } -> std::same_as<int>;
   { group.reduce(value, combine) } -> std::same_as<double>;
@@ -83,7 +83,7 @@ struct single_thread {
   }
   template <class T, class Chunk, class Rest>
   SEQPACK_HD void read_row(const T* x, offset_t n, const Chunk& chunk, const Rest& rest) const {
-    constexpr int length = row_chunks::length<T>;
+    constexpr int length = detail::length<T>;
     offset_t first = 0;
     for (; first + length <= n; first += length) chunk(x + first);
     if (first < n) rest(x + first, static_cast<int>(n - first));

@@ -34,7 +34,7 @@ struct adopt_options {
   offset_t batch = dynamic;
 };
 
-namespace adopted {
+namespace detail::adopted {
 
 /// Copies bounds after checking what can be checked of one array.
 template <layout_index Index, class Bounds>
@@ -142,7 +142,7 @@ row_starts find_starts(Ids&& position_ids) {
   return found;
 }
 
-}  // namespace adopted
+}  // namespace detail::adopted
 
 /// Adopts the bounds of a packed row. Repeated entries are empty sequences.
 ///
@@ -159,14 +159,14 @@ template <layout_index Index = std::int32_t, integer_range Real, integer_range P
 packed_layout<no_padding, C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padded, offset_t total,
                                                     const C& cp = {},
                                                     const adopt_options& options = {}) {
-  layout_inputs::require_width(options.width);
-  adopted::require_options<Index>(options);
+  detail::require_width(options.width);
+  detail::adopted::require_options<Index>(options);
   if (options.tail != dynamic) {
     reject("tail", options.tail, "it goes with position ids: bounds say where their tail is");
   }
   std::vector<Index> real =
-      adopted::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
-  std::vector<Index> padded = adopted::checked_bounds<Index>(cu_padded, "cu_seqlens_padded",
+      detail::adopted::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
+  std::vector<Index> padded = detail::adopted::checked_bounds<Index>(cu_padded, "cu_seqlens_padded",
                                                              layout_error::cu_padded_decreases);
   const auto entries = static_cast<offset_t>(real.size());
   const auto require_entries = [](const char* name, std::size_t size, offset_t expected) {
@@ -191,7 +191,7 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padde
                                           .total = total,
                                           .padded = real.back() != padded.back(),
                                           .cp = cp};
-  adopted::require_lengths(real, padded, cp, options, sizes);
+  detail::adopted::require_lengths(real, padded, cp, options, sizes);
 
   sizes.batch = options.batch == dynamic ? sizes.sequences : options.batch;
   std::vector<Index> order(options.order ? options.order.size() : 0);
@@ -202,8 +202,8 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padde
              "it must be " + std::to_string(sizes.sequences) + ", the number of sequences");
     }
     options.order.visit([&]<class Row>(std::span<const Row> rows) {
-      layout_inputs::require_order(rows, sizes.batch);
-      layout_inputs::write_order<Index>(rows, std::span(order), std::span(slot_of));
+      detail::require_order(rows, sizes.batch);
+      detail::write_order<Index>(rows, std::span(order), std::span(slot_of));
     });
   } else if (sizes.batch != sizes.sequences) {
     reject("batch", sizes.batch,
@@ -218,7 +218,7 @@ template <layout_index Index = std::int32_t, integer_range Bounds,
           context_parallel_policy C = no_context_parallel>
 packed_layout<no_padding, C, Index> from_cu_seqlens(Bounds&& cu, offset_t total, const C& cp = {},
                                                     const adopt_options& options = {}) {
-  const auto bounds = adopted::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
+  const auto bounds = detail::adopted::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
   if (bounds.back() != total) {
     reject(entry_name("cu_seqlens", static_cast<offset_t>(bounds.size()) - 1),
            static_cast<offset_t>(bounds.back()),
@@ -242,12 +242,12 @@ template <layout_index Index = std::int32_t, integer_range Ids,
           context_parallel_policy C = no_context_parallel>
 packed_layout<no_padding, C, Index> from_position_ids(Ids&& position_ids, const C& cp = {},
                                                       const adopt_options& options = {}) {
-  adopted::require_options<Index>(options);
+  detail::adopted::require_options<Index>(options);
   if (options.ghost && options.tail == dynamic) {
     reject("tail", "not given",
            "position ids do not tell a ghost from a sequence: say how many tokens it has");
   }
-  adopted::row_starts found = adopted::find_starts(position_ids);
+  detail::adopted::row_starts found = detail::adopted::find_starts(position_ids);
   const offset_t total = found.total;
   const offset_t tail = options.tail == dynamic ? 0 : options.tail;
   if (tail > total) {

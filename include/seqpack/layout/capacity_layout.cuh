@@ -62,7 +62,7 @@ class capacity_layout
         max_seqlen_(min_of(bound.max_seqlen, padding.fixed_total())),
         map_(0, 0, 0, false, 0) {
     require_policies_fit(padding, cp);
-    building::require_sizes(bound.sequences, bound.width);
+    detail::building::require_sizes(bound.sequences, bound.width);
     if (bound.max_seqlen < 0) reject("max_seqlen", bound.max_seqlen, "it must be at least 0");
     if (padding.fixed_total() > max_total<Index>) {
       throw_status({layout_error::total_above_range, -1, padding.fixed_total(), max_total<Index>},
@@ -71,16 +71,16 @@ class capacity_layout
     const offset_t entries = bound.sequences + 1 + has_ghost<Padding>;
     std::size_t scan_bytes = 0;
     // The temporary memory depends on the number of items and on the type of the sums alone.
-    using input = building::length_input<Index, Index, Index, false>;
-    building::scan(nullptr, scan_bytes,
+    using input = detail::building::length_input<Index, Index, Index, false>;
+    detail::building::scan(nullptr, scan_bytes,
                    store_for(input{nullptr, nullptr, bound.sequences, 0, nullptr, 0}),
                    where.stream);
     map_ =
-        building::memory_map<Index>(entries, bound.sequences, bound.sequences, ordered, scan_bytes);
+        detail::building::memory_map<Index>(entries, bound.sequences, bound.sequences, ordered, scan_bytes);
     memory_ = device_buffer<Memory>(where, map_.bytes());
     map_.clear(memory_.data(), where.stream);
     arrays_ = map_.arrays(memory_.data());
-    view_ = building::view_of(arrays_, padding, cp, bound.sequences, bound.sequences);
+    view_ = detail::building::view_of(arrays_, padding, cp, bound.sequences, bound.sequences);
     view_.total = padding.fixed_total();
     view_.longest = min_of(bound.width, view_.total);
     view_.longest_padded = max_seqlen_;
@@ -107,21 +107,21 @@ class capacity_layout
       reject("order", order == nullptr ? "missing" : "given",
              "a layout is made with or without an order");
     }
-    checks::require_memory(checks::alone, "count", count, 1);
-    checks::require_memory(checks::alone, "lengths", lengths, view_.sequences);
-    if (order != nullptr) checks::require_memory(checks::alone, "order", order, view_.sequences);
+    detail::require_memory(detail::alone, "count", count, 1);
+    detail::require_memory(detail::alone, "lengths", lengths, view_.sequences);
+    if (order != nullptr) detail::require_memory(detail::alone, "order", order, view_.sequences);
     require_apart(lengths, count, order);
     const auto run = [&](const auto& input) {
       std::size_t bytes = map_.scan_bytes();
       map_.prepare(memory_.data(), stream);
-      building::scan(map_.scan_memory(memory_.data()), bytes, store_for(input), stream);
+      detail::building::scan(map_.scan_memory(memory_.data()), bytes, store_for(input), stream);
     };
     const offset_t slots = view_.sequences;
     if (order == nullptr) {
-      run(building::length_input<Length, Index, Count, false>{lengths, nullptr, slots, slots, count,
+      run(detail::building::length_input<Length, Index, Count, false>{lengths, nullptr, slots, slots, count,
                                                               max_seqlen_});
     } else {
-      run(building::length_input<Length, Index, Count, true>{lengths, order, slots, slots, count,
+      run(detail::building::length_input<Length, Index, Count, true>{lengths, order, slots, slots, count,
                                                              max_seqlen_});
     }
   }
@@ -129,36 +129,36 @@ class capacity_layout
   /// Waits for the stream and throws what the device found in the last build.
   /// \throws invalid_input with the texts of make_layout
   void check(cudaStream_t stream) const {
-    using input = building::length_input<Index, Index, Index, false>;
-    building::throw_if_refused(building::read_summary(arrays_.summary, stream), &input::name);
+    using input = detail::building::length_input<Index, Index, Index, false>;
+    detail::building::throw_if_refused(detail::building::read_summary(arrays_.summary, stream), &input::name);
   }
 
  private:
   using rules_type = bounds_rules<Index, Padding, ContextParallel>;
 
   template <class Input>
-  building::store_item<Input, rules_type, Index> store_for(const Input& input) const {
+  detail::building::store_item<Input, rules_type, Index> store_for(const Input& input) const {
     return {input, rules_, arrays_, rules_.padding.fixed_total()};
   }
 
   /// The arrays of the last build may not be the lengths of the next one, which overwrites them.
   template <class Length, class Count>
   void require_apart(const Length* lengths, const Count* count, const Index* order) const {
-    checks::regions<3, 1> memory;
-    memory.read(bytes_of(lengths, view_.sequences), checks::alone, "lengths");
-    memory.read(bytes_of(count, 1), checks::alone, "count");
-    if (order != nullptr) memory.read(bytes_of(order, view_.sequences), checks::alone, "order");
+    detail::regions<3, 1> memory;
+    memory.read(bytes_of(lengths, view_.sequences), detail::alone, "lengths");
+    memory.read(bytes_of(count, 1), detail::alone, "count");
+    if (order != nullptr) memory.read(bytes_of(order, view_.sequences), detail::alone, "order");
     memory.write(
         bytes_of(static_cast<const char*>(memory_.data()), static_cast<offset_t>(map_.bytes())),
-        checks::of_layout, "arrays");
+        detail::of_layout, "arrays");
     memory.require_apart();
   }
 
   rules_type rules_;
   offset_t max_seqlen_;
-  building::memory_map<Index> map_;
+  detail::building::memory_map<Index> map_;
   device_buffer<Memory> memory_;
-  building::device_arrays<Index> arrays_{};
+  detail::building::device_arrays<Index> arrays_{};
   view_type view_{};
 };
 

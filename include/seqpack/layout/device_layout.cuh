@@ -59,7 +59,7 @@ class device_layout : public layout_access<device_layout<Padding, ContextParalle
 
   /// Takes over memory that holds the arrays of a view. The library's own factories call it.
   device_layout(device_buffer<Memory> memory, const view_type& view, const device_summary* summary,
-                building::name_function name)
+                detail::building::name_function name)
       : memory_(std::move(memory)), view_(view), summary_(summary), name_(name) {}
 
   /// Its arrays are device memory, valid as long as the layout.
@@ -73,17 +73,17 @@ class device_layout : public layout_access<device_layout<Padding, ContextParalle
   /// deferred, or a value that a call with this layout could not write (see labels).
   /// \throws invalid_input as make_layout and per_token do on the host.
   void check(cudaStream_t stream) const {
-    building::throw_if_refused(building::read_summary(summary_, stream), name_);
+    detail::building::throw_if_refused(detail::building::read_summary(summary_, stream), name_);
   }
 
  private:
   device_buffer<Memory> memory_;
   view_type view_;
   const device_summary* summary_;
-  building::name_function name_;
+  detail::building::name_function name_;
 };
 
-namespace building {
+namespace detail::building {
 
 /// Allocates and scans; reads back and throws, unless validation is deferred. Then the sizes are
 /// the bounds that the caller gave: the known total and the width.
@@ -92,7 +92,7 @@ template <validation When, layout_index Index, class Memory, class Pinned, class
 device_layout<P, C, Index, Memory> make(const cuda_stream<Memory, Pinned>& where,
                                         const Input& input, const bounds_rules<Index, P, C>& rules,
                                         offset_t batch, offset_t known_total) {
-  if constexpr (When == validation::checked) staging::require_no_capture(where.stream);
+  if constexpr (When == validation::checked) detail::staging::require_no_capture(where.stream);
   store_item<Input, bounds_rules<Index, P, C>, Index> store{input, rules, {}, known_total};
   std::size_t scan_bytes = 0;
   scan(nullptr, scan_bytes, store, where.stream);
@@ -120,7 +120,7 @@ device_layout<P, C, Index, Memory> make(const cuda_stream<Memory, Pinned>& where
   return {std::move(memory), view, store.arrays.summary, &Input::name};
 }
 
-}  // namespace building
+}  // namespace detail::building
 
 /// Makes a layout with exact sizes from lengths in device memory.
 ///
@@ -142,19 +142,19 @@ device_layout<P, C, Index, Memory> make_layout(const cuda_stream<Memory, Pinned>
                                                const device_layout_options<Index>& options = {}) {
   require_policies_fit(padding, cp);
   const auto batch = static_cast<offset_t>(lengths.size());
-  building::require_sizes(batch, options.width);
+  detail::building::require_sizes(batch, options.width);
   const bounds_rules<Index, P, C> rules{padding, cp, options.width};
   const offset_t total = P::has_fixed_total ? padding.fixed_total() : max_tokens;
   const auto make = [&](const auto& input) {
-    return building::make<validation::checked, Index>(where, input, rules, batch, total);
+    return detail::building::make<validation::checked, Index>(where, input, rules, batch, total);
   };
   if (!options.order) {
-    return make(building::length_input<Length, Index, offset_t, false>{
+    return make(detail::building::length_input<Length, Index, offset_t, false>{
         lengths.data(), nullptr, batch, batch, nullptr, max_tokens});
   }
   const auto slots = static_cast<offset_t>(options.order.size());
-  building::require_sizes(slots, options.width);
-  return make(building::length_input<Length, Index, offset_t, true>{
+  detail::building::require_sizes(slots, options.width);
+  return make(detail::building::length_input<Length, Index, offset_t, true>{
       lengths.data(), options.order.rows().data(), slots, batch, nullptr, max_tokens});
 }
 
@@ -179,7 +179,7 @@ device_layout<no_padding, C, Index, Memory> from_cu_seqlens(
            "it must be " + std::to_string(cu.size()) + ", as many as cu_seqlens has");
   }
   const auto slots = static_cast<offset_t>(cu.size()) - 1;
-  building::require_sizes(slots, width);
+  detail::building::require_sizes(slots, width);
   if (total < 0 || total > max_total<Index>) {
     reject("total", total, "it must be from 0 to " + std::to_string(max_total<Index>));
   }
@@ -192,11 +192,11 @@ device_layout<no_padding, C, Index, Memory> from_cu_seqlens(
                ", what the sharding divides by");
   }
   const bounds_rules<Index, no_padding, C> rules{{}, cp, width};
-  const building::bounds_input<Bound, Index> input{cu.data(), cu_padded.data(), slots, total};
-  return building::make<When, Index>(where, input, rules, slots, total);
+  const detail::building::bounds_input<Bound, Index> input{cu.data(), cu_padded.data(), slots, total};
+  return detail::building::make<When, Index>(where, input, rules, slots, total);
 }
 
-namespace building {
+namespace detail::building {
 
 /// The arrays of a host layout as the block of memory that a map describes.
 template <layout_index Index, class View>
@@ -212,7 +212,7 @@ void write_image(const View& from, const memory_map<Index>& map, void* image) {
   new (arrays.summary) device_summary{};
 }
 
-}  // namespace building
+}  // namespace detail::building
 
 /// Copies a host layout to the device. Never waits, unless the pool of pinned memory must grow, and
 /// the host layout may go away when the call has returned.
@@ -229,13 +229,13 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& 
                                              const packed_layout<P, C, Index>& layout) {
   const auto from = layout.view();
   const bool ordered = from.slot_of != nullptr;  // also for an order of no slots
-  const building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch, ordered, 0);
+  const detail::building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch, ordered, 0);
   device_buffer<Memory> memory(where, map.bytes());
-  const auto fill = [&](void* image) { building::write_image(from, map, image); };
-  if (map.image_bytes() <= launching::most_launch_bytes) {
-    launching::upload(where.stream, memory.data(), map.image_bytes(), fill);
+  const auto fill = [&](void* image) { detail::building::write_image(from, map, image); };
+  if (map.image_bytes() <= detail::launching::most_launch_bytes) {
+    detail::launching::upload(where.stream, memory.data(), map.image_bytes(), fill);
   } else {
-    staging::write(where.stream, where.pinned, memory.data(), map.image_bytes(), fill);
+    detail::staging::write(where.stream, where.pinned, memory.data(), map.image_bytes(), fill);
   }
   const auto arrays = map.arrays(memory.data());
   auto view = from;
@@ -244,7 +244,7 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& 
   view.order = arrays.order;
   view.slot_of = arrays.slot_of;
   view.status = &arrays.summary->plan.status;
-  return {std::move(memory), view, arrays.summary, &building::no_name};
+  return {std::move(memory), view, arrays.summary, &detail::building::no_name};
 }
 
 /// A copy on the device.

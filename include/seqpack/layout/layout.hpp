@@ -47,9 +47,9 @@ struct layout_storage {
   std::span<Index> slot_of = {};       ///< with an order: B entries
 };
 
-namespace layout_inputs {
+namespace detail {
 
-inline constexpr checks::subject of_storage{"the storage"};
+inline constexpr detail::subject of_storage{"the storage"};
 
 template <class Iterator>
 struct lengths_in_batch_order {
@@ -121,17 +121,17 @@ constexpr void require_room(const char* name, std::size_t size, offset_t needed)
 template <layout_index Index, class Lengths>
 void require_apart(const Lengths& lengths, const slot_order& order,
                    const layout_storage<Index>& storage, offset_t entries) {
-  checks::regions<2, 4> memory;
+  detail::regions<2, 4> memory;
   if constexpr (std::ranges::contiguous_range<const Lengths>) {
     memory.read(
         bytes_of(std::ranges::data(lengths), static_cast<offset_t>(std::ranges::size(lengths))),
-        checks::alone, "lengths");
+        detail::alone, "lengths");
   }
   order.visit([&](auto rows) {
-    memory.read(bytes_of(rows.data(), static_cast<offset_t>(rows.size())), checks::alone, "order");
+    memory.read(bytes_of(rows.data(), static_cast<offset_t>(rows.size())), detail::alone, "order");
   });
   const auto write = [&](std::span<Index> array, offset_t count, const char* name) {
-    checks::require_memory(of_storage, name, array.data(), count);
+    detail::require_memory(of_storage, name, array.data(), count);
     memory.write(bytes_of(array.data(), count), of_storage, name);
   };
   write(storage.cu_seqlens, entries, "cu_seqlens");
@@ -143,7 +143,7 @@ void require_apart(const Lengths& lengths, const slot_order& order,
   memory.require_apart();
 }
 
-}  // namespace layout_inputs
+}  // namespace detail
 
 /// Builds a layout into the caller's memory: the core of make_layout. Allocates nothing but, with
 /// an order, one bit per batch row for its check. Usable in constant expressions.
@@ -161,7 +161,7 @@ template <layout_index Index, std::ranges::random_access_range Lengths, padding_
 constexpr layout_view<P, C, Index> build_layout(const Lengths& lengths, const P& padding,
                                                 const C& cp, layout_storage<Index> storage,
                                                 const layout_options& options = {}) {
-  namespace inputs = layout_inputs;
+  namespace inputs = detail;
   const auto batch = static_cast<offset_t>(std::ranges::size(lengths));
   if (batch > max_total<Index> - 2) {
     reject("number of sequences", batch,

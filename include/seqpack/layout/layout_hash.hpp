@@ -14,7 +14,7 @@
 
 namespace seqpack {
 
-namespace layout_hashing {
+namespace detail {
 
 /// Takes numbers in their order. Every step is a bijection of the state for a given number and of
 /// the number for a given state: lists that differ in one number never meet.
@@ -79,7 +79,7 @@ constexpr void add_sequences(hasher& hash, const View& view) {
   for (offset_t s = 0; s < view.sequences; ++s) hash.add(view.batch_row(s));
 }
 
-}  // namespace layout_hashing
+}  // namespace detail
 
 /// A hash of all that decides where a token is: the sizes, both bounds, the order, what the padding
 /// computes, and every run of the shards of each padded length that occurs. Index types, and
@@ -96,7 +96,7 @@ template <layout L>
   requires runs_on<host_t, L>
 constexpr std::uint64_t layout_hash(const L& layout) {
   const auto view = layout.view();
-  layout_hashing::hasher hash;
+  detail::hasher hash;
   hash.add(view.sequences);
   hash.add(view.segments);
   hash.add(view.batch);
@@ -104,12 +104,12 @@ constexpr std::uint64_t layout_hash(const L& layout) {
   hash.add(view.cp.size());
   hash.add(view.cp.divisor());
   if (view.dropped != 0) hash.add(view.dropped);
-  layout_hashing::add_padding(hash, view.padding);
+  detail::add_padding(hash, view.padding);
   if (view.cu == nullptr || view.cu_padded == nullptr) {
-    checks::require_layout(view);
+    detail::require_layout(view);
   } else {
-    layout_hashing::add_sequences(hash, view);
-    layout_hashing::add_sharding(hash, view);
+    detail::add_sequences(hash, view);
+    detail::add_sharding(hash, view);
   }
   return hash.value();
 }

@@ -24,7 +24,7 @@ template <layout_index Index = std::int32_t, integer_range Lengths,
           context_parallel_policy C = no_context_parallel>
 packed_layout<no_padding, C, Index> unpacked_layout(const Lengths& lengths, offset_t width,
                                                     const C& cp = {}) {
-  layout_inputs::require_width(width);
+  detail::require_width(width);
   std::vector<offset_t> cu{0};
   std::vector<offset_t> cu_padded{0};
   for (const auto length : lengths) {

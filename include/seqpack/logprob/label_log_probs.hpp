@@ -53,7 +53,7 @@ struct label_log_prob_rows {
       {};  ///< of the row's distribution, in nats, 0 for an ignored label; optional
 };
 
-namespace label_log_probing {
+namespace detail::label_log_probing {
 
 template <class C>
 inline constexpr C quiet_nan = std::numeric_limits<C>::quiet_NaN();
@@ -67,8 +67,8 @@ inline constexpr offset_t part_size = Entropy ? 4 : 3;
 template <bool Entropy, class C>
 class row_merge {
  public:
-  SEQPACK_HD void add(const softmax::part<C>& found, C label_logit) {
-    all_ = softmax::merge(all_, found);
+  SEQPACK_HD void add(const detail::softmax::part<C>& found, C label_logit) {
+    all_ = detail::softmax::merge(all_, found);
     label_logit_ += label_logit;
   }
   SEQPACK_HD void write(const label_log_prob_rows<C>& out, offset_t row, bool ignored) const {
@@ -83,7 +83,7 @@ class row_merge {
   }
 
  private:
-  softmax::part<C> all_{-softmax::infinity<C>, 0, 0};
+  detail::softmax::part<C> all_{-detail::softmax::infinity<C>, 0, 0};
   C label_logit_ = 0;
 };
 
@@ -110,8 +110,8 @@ struct scan_operation {
     for (; first < last; ++first) {
       const bool ignored = labels[first] == ignored_label;
       store(first,
-            ignored ? softmax::part<C>{}
-                    : softmax::scan_row<Entropy>(logits.at(first), logits.columns, scale),
+            ignored ? detail::softmax::part<C>{}
+                    : detail::softmax::scan_row<Entropy>(logits.at(first), logits.columns, scale),
             label_logit(first));
     }
   }
@@ -120,15 +120,15 @@ struct scan_operation {
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     // Loaded before the row, not behind it, where nothing would hide how long that takes.
     const C at_label = group.rank() == 0 ? label_logit(row) : C{0};
-    softmax::part<C> found{};
+    detail::softmax::part<C> found{};
     if (labels[row] != ignored_label) {
-      found = softmax::scan_row<Entropy>(group, logits.at(row), logits.columns, scale);
+      found = detail::softmax::scan_row<Entropy>(group, logits.at(row), logits.columns, scale);
     }
     if (group.rank() == 0) store(row, found, at_label);
   }
 
  private:
-  SEQPACK_HD void store(offset_t row, const softmax::part<C>& found, C at_label) const {
+  SEQPACK_HD void store(offset_t row, const detail::softmax::part<C>& found, C at_label) const {
     if (parts == nullptr) {
       row_merge<Entropy, C> merge;
       merge.add(found, at_label);
@@ -210,8 +210,8 @@ struct backward_operation {
       const offset_t label = labels[first] - columns.first;
       const bool here = columns.contains(labels[first]);
       const C at_label =
-          here ? factor + softmax::gradient_of(logits.at(first)[label], scale, max, common) : C{0};
-      softmax::gradient_row(logits.at(first), out, logits.columns, scale, max, common);
+          here ? factor + detail::softmax::gradient_of(logits.at(first)[label], scale, max, common) : C{0};
+      detail::softmax::gradient_row(logits.at(first), out, logits.columns, scale, max, common);
       if (here) out[label] = static_cast<G>(at_label);
       std::fill_n(out + logits.columns, width - logits.columns, static_cast<G>(0.0F));
     }
@@ -252,7 +252,7 @@ struct backward_operation {
     const C common = factor / *forward.sum.at(row);
     return [factor, common, max = *forward.max.at(row), at = label - columns.first, scale = scale](
                offset_t first, int k, const T& x) {
-      const C others = softmax::gradient_of(x, scale, max, common);
+      const C others = detail::softmax::gradient_of(x, scale, max, common);
       return static_cast<G>(at - first == k ? factor + others : others);
     };
   }
@@ -272,22 +272,22 @@ inline void require_labels(row_view<const std::int64_t> labels, const column_ran
 template <class T>
 void require_shape(const matrix_view<T>& logits, const column_range& columns,
                    const row_view<const std::int64_t>& labels) {
-  logits_checks::require_range(columns);
-  checks::require_equal(checks::alone, "logits columns", logits.columns, columns.size(),
+  detail::logits_checks::require_range(columns);
+  detail::require_equal(detail::alone, "logits columns", logits.columns, columns.size(),
                         "the columns of the vocabulary that they are");
-  checks::require_equal(checks::alone, "labels", labels.rows, logits.rows,
+  detail::require_equal(detail::alone, "labels", labels.rows, logits.rows,
                         "one for each row of logits");
-  checks::require_equal(checks::alone, "labels payload", labels.payload, 1, "one for each row");
-  logits_checks::require_logits(logits);
-  checks::require_memory(checks::alone, "labels", labels.data, labels.rows);
+  detail::require_equal(detail::alone, "labels payload", labels.payload, 1, "one for each row");
+  detail::logits_checks::require_logits(logits);
+  detail::require_memory(detail::alone, "labels", labels.data, labels.rows);
 }
 
 template <class C>
 void require_rows(const char* name, const row_view<C>& rows, offset_t expected) {
-  checks::require_equal(checks::alone, name, rows.rows, expected, "one for each row of logits");
-  checks::require_equal(checks::alone, (std::string(name) + " payload").c_str(), rows.payload, 1,
+  detail::require_equal(detail::alone, name, rows.rows, expected, "one for each row of logits");
+  detail::require_equal(detail::alone, (std::string(name) + " payload").c_str(), rows.payload, 1,
                         "one for each row");
-  checks::require_memory(checks::alone, name, rows.data, expected);
+  detail::require_memory(detail::alone, name, rows.data, expected);
 }
 
 /// One rank's columns, as they travel; unknown on a rank that failed before it had any.
@@ -295,11 +295,11 @@ struct column_record {
   bool known = false;
   column_range columns;
 
-  void write(records::writer& to) const {
+  void write(detail::records::writer& to) const {
     to.flag(known);
     for (const offset_t n : {columns.first, columns.last, columns.total}) to.put(n);
   }
-  static column_record read(records::reader& from) {
+  static column_record read(detail::records::reader& from) {
     column_record r;
     r.known = from.flag("kind of the columns");
     r.columns.first = from.get<offset_t>();
@@ -314,10 +314,10 @@ struct column_record {
 template <communicator TP>
 void require_tiling(TP& tp, const std::optional<column_range>& mine) {
   if (tp.size() == 1) {
-    if (mine) logits_checks::require_all(*mine);
+    if (mine) detail::logits_checks::require_all(*mine);
     return;
   }
-  const auto records = exchanging::exchange_records(
+  const auto records = detail::exchanging::exchange_records(
       tp, "vocabulary columns", column_record{mine.has_value(), mine.value_or(column_range{})});
   for (const column_record& r : records) {
     if (!r.known) return;
@@ -326,7 +326,7 @@ void require_tiling(TP& tp, const std::optional<column_range>& mine) {
     const column_range& found = records[r].columns;
     const group_rank rank{static_cast<offset_t>(r)};
     throw collective_mismatch(
-        rank, "vocabulary columns on " + exchanging::rank_name(tp.members(), rank),
+        rank, "vocabulary columns on " + detail::exchanging::rank_name(tp.members(), rank),
         "[" + std::to_string(found.first) + ", " + std::to_string(found.last) + ") of " +
             std::to_string(found.total),
         must);
@@ -359,7 +359,7 @@ void forward(const E& where, TP& tp, const matrix_view<const T>& logits,
   execute(where, merge_operation<Entropy, C>{all.data(), tp.size(), labels, out});
 }
 
-}  // namespace label_log_probing
+}  // namespace detail::label_log_probing
 
 /// The log-probability of one label per row of logits, and what the backward pass needs:
 ///
@@ -396,26 +396,26 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
                      const label_log_prob_rows<C>& out, const log_prob_options& options = {}) {
   static_assert(std::same_as<C, compute_type<T>>,
                 "log-probabilities are float, and double where the logits are");
-  namespace impl = label_log_probing;
+  namespace impl = detail::label_log_probing;
   [[maybe_unused]] const auto named = name_operation(tp, "label_log_probs");
   const auto check = [&] {
-    group_execution::require_same_stream(where, tp);
+    detail::require_same_stream(where, tp);
     impl::require_shape(logits, columns, labels);
     impl::require_rows("log_probs", out.log_probs, logits.rows);
     impl::require_rows("max", out.max, logits.rows);
     impl::require_rows("sum", out.sum, logits.rows);
     const bool entropy = out.entropy.data != nullptr;
     if (entropy) impl::require_rows("entropy", out.entropy, logits.rows);
-    checks::regions<2, 4> memory;
-    memory.read(logits.touched(), checks::alone, "logits");
-    memory.read(labels.touched(), checks::alone, "labels");
-    memory.write(out.log_probs.touched(), checks::alone, "log_probs");
-    memory.write(out.max.touched(), checks::alone, "max");
-    memory.write(out.sum.touched(), checks::alone, "sum");
-    memory.write(out.entropy.touched(), checks::alone, "entropy");
+    detail::regions<2, 4> memory;
+    memory.read(logits.touched(), detail::alone, "logits");
+    memory.read(labels.touched(), detail::alone, "labels");
+    memory.write(out.log_probs.touched(), detail::alone, "log_probs");
+    memory.write(out.max.touched(), detail::alone, "max");
+    memory.write(out.sum.touched(), detail::alone, "sum");
+    memory.write(out.entropy.touched(), detail::alone, "entropy");
     memory.require_apart();
     if constexpr (host_executor<E>) impl::require_labels(labels, columns);
-    return logits_checks::reciprocal<C>(options.temperature);
+    return detail::logits_checks::reciprocal<C>(options.temperature);
   };
   self_communicator nobody;
   const std::uint64_t mark = mark_of(logits.rows, out.entropy.data != nullptr, options.temperature);
@@ -423,7 +423,7 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
       options.check_all_ranks ? together(tp, nobody, "label_log_probs", check, mark) : check();
   if (options.check_all_ranks || tp.size() == 1) impl::require_tiling(tp, columns);
 
-  [[maybe_unused]] const auto here = group_execution::make_current(tp);
+  [[maybe_unused]] const auto here = detail::make_current(tp);
   using plain = std::remove_const_t<T>;
   const matrix_view<const plain> rows(logits.data, logits.rows, logits.columns, logits.stride);
   if (out.entropy.data != nullptr) {
@@ -460,24 +460,24 @@ void label_log_probs_backward(const E& where, const matrix_view<T>& logits,
                               const log_prob_options& options = {}) {
   static_assert(std::same_as<C, compute_type<T>>,
                 "log-probabilities are float, and double where the logits are");
-  namespace impl = label_log_probing;
+  namespace impl = detail::label_log_probing;
   impl::require_shape(logits, columns, labels);
   impl::require_rows("max", forward.max, logits.rows);
   impl::require_rows("sum", forward.sum, logits.rows);
   impl::require_rows("derivatives", derivatives, logits.rows);
-  logits_checks::require_gradient(logits, gradient, options.zero_padded_columns);
+  detail::logits_checks::require_gradient(logits, gradient, options.zero_padded_columns);
   using plain = std::remove_const_t<T>;
-  checks::regions<6, 1> memory;
-  memory.read(labels.touched(), checks::alone, "labels");
-  memory.read(forward.log_probs.touched(), checks::alone, "log_probs");
-  memory.read(forward.max.touched(), checks::alone, "max");
-  memory.read(forward.sum.touched(), checks::alone, "sum");
-  memory.read(forward.entropy.touched(), checks::alone, "entropy");
-  memory.read(derivatives.touched(), checks::alone, "derivatives");
-  memory.write(logits_checks::written_bytes(gradient, options.zero_padded_columns), checks::alone,
+  detail::regions<6, 1> memory;
+  memory.read(labels.touched(), detail::alone, "labels");
+  memory.read(forward.log_probs.touched(), detail::alone, "log_probs");
+  memory.read(forward.max.touched(), detail::alone, "max");
+  memory.read(forward.sum.touched(), detail::alone, "sum");
+  memory.read(forward.entropy.touched(), detail::alone, "entropy");
+  memory.read(derivatives.touched(), detail::alone, "derivatives");
+  memory.write(detail::logits_checks::written_bytes(gradient, options.zero_padded_columns), detail::alone,
                "gradient");
   memory.require_apart();
-  const C scale = logits_checks::reciprocal<C>(options.temperature);
+  const C scale = detail::logits_checks::reciprocal<C>(options.temperature);
   execute(where, impl::backward_operation<plain, G, C>{
                      {logits.data, logits.rows, logits.columns, logits.stride},
                      columns,

@@ -30,7 +30,7 @@ concept logit = element<T> && !std::integral<T> && requires(const T& x, float f)
 
 /// What arithmetic on logits of type T is done in: float, or double for double.
 template <logit T>
-using compute_type = softmax::compute_t<T>;
+using compute_type = detail::softmax::compute_t<T>;
 
 /// Rows of logits: [rows, columns] with a distance between rows, so that a part of the columns of a
 /// larger buffer is a view too.
@@ -49,14 +49,14 @@ struct matrix_view {
   /// overlap, or more bytes than max_view_bytes.
   constexpr matrix_view(T* pointer, offset_t row_count, offset_t column_count, offset_t row_stride)
       : data(pointer), rows(row_count), columns(column_count), stride(row_stride) {
-    view_checks::require_size("rows", rows);
-    view_checks::require_size("columns", columns);
+    detail::require_size("rows", rows);
+    detail::require_size("columns", columns);
     if (stride < columns) {
       reject("row stride", stride,
              "it must be at least " + std::to_string(columns) + ", the columns of a row");
     }
-    view_checks::require_size("row stride", stride);
-    view_checks::require_elements<T>("rows * row stride", rows, stride);
+    detail::require_size("row stride", stride);
+    detail::require_elements<T>("rows * row stride", rows, stride);
   }
   /// Dense rows.
   constexpr matrix_view(T* pointer, offset_t row_count, offset_t column_count)
@@ -118,7 +118,7 @@ struct column_range {
   friend constexpr bool operator==(const column_range&, const column_range&) = default;
 };
 
-namespace logits_checks {
+namespace detail::logits_checks {
 
 /// \throws invalid_input unless the range is one of its vocabulary.
 inline void require_range(const column_range& columns) {
@@ -146,11 +146,11 @@ inline void require_all(const column_range& columns) {
 template <class C = double>
 C reciprocal(double temperature) {
   if (!(temperature > 0) || std::isinf(temperature)) {
-    reject("temperature", counting::text_of(temperature), "it must be finite and above 0");
+    reject("temperature", detail::counting::text_of(temperature), "it must be finite and above 0");
   }
   const auto result = static_cast<C>(1 / temperature);
   if (std::isinf(result) || result == 0) {
-    reject("temperature", counting::text_of(temperature),
+    reject("temperature", detail::counting::text_of(temperature),
            "its reciprocal must be finite and not 0");
   }
   return result;
@@ -159,7 +159,7 @@ C reciprocal(double temperature) {
 /// \throws invalid_input for logits that are null or misaligned.
 template <class T>
 void require_logits(const matrix_view<T>& logits) {
-  checks::require_memory(checks::alone, "logits", logits.data, logits.rows * logits.columns);
+  detail::require_memory(detail::alone, "logits", logits.data, logits.rows * logits.columns);
 }
 
 /// What is written of a gradient: its columns or, with all between the rows, everything.
@@ -173,19 +173,19 @@ footprint written_bytes(const matrix_view<G>& gradient, bool padded_columns) {
 template <class T, class G>
 void require_gradient(const matrix_view<T>& logits, const matrix_view<G>& gradient,
                       bool padded_columns) {
-  checks::require_equal(checks::alone, "gradient rows", gradient.rows, logits.rows,
+  detail::require_equal(detail::alone, "gradient rows", gradient.rows, logits.rows,
                         "as the logits have");
-  checks::require_equal(checks::alone, "gradient columns", gradient.columns, logits.columns,
+  detail::require_equal(detail::alone, "gradient columns", gradient.columns, logits.columns,
                         "as the logits have");
-  checks::require_memory(checks::alone, "gradient", gradient.data,
+  detail::require_memory(detail::alone, "gradient", gradient.data,
                          gradient.rows * (padded_columns ? gradient.stride : gradient.columns));
   const bool in_place = std::same_as<std::remove_const_t<T>, G> &&
                         static_cast<const void*>(gradient.data) == logits.data &&
                         gradient.stride == logits.stride;
   if (in_place) return;
-  checks::regions<1, 1> memory;
-  memory.read(logits.touched(), checks::alone, "logits");
-  memory.write(written_bytes(gradient, padded_columns), checks::alone, "gradient");
+  detail::regions<1, 1> memory;
+  memory.read(logits.touched(), detail::alone, "logits");
+  memory.write(written_bytes(gradient, padded_columns), detail::alone, "gradient");
   memory.require_apart();
 }
 
@@ -222,7 +222,7 @@ struct scale_operation {
   }
 };
 
-}  // namespace logits_checks
+}  // namespace detail::logits_checks
 
 /// Divides logits by a temperature, in place: only the elements of the view change, and with 1 none
 /// does. Losses and log-probabilities need no such pass; they take a temperature themselves.
@@ -233,9 +233,9 @@ struct scale_operation {
 template <executor E, logit T>
   requires(!std::is_const_v<T>)
 void scale_logits(const E& where, const matrix_view<T>& logits, double temperature) {
-  const auto factor = logits_checks::reciprocal<compute_type<T>>(temperature);
-  logits_checks::require_logits(logits);
-  if (temperature != 1) execute(where, logits_checks::scale_operation<T>{logits, factor});
+  const auto factor = detail::logits_checks::reciprocal<compute_type<T>>(temperature);
+  detail::logits_checks::require_logits(logits);
+  if (temperature != 1) execute(where, detail::logits_checks::scale_operation<T>{logits, factor});
 }
 
 }  // namespace seqpack

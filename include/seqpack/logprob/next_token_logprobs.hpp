@@ -59,15 +59,15 @@ class log_prob_state {
   label_log_prob_rows<C> rows_;
 };
 
-namespace next_tokens {
+namespace detail {
 
 /// A batch that log-probabilities are unpacked to.
 template <executor E, class View, class C>
 void require_target(const char* name, const View& predicting, const batch_view<C>& to) {
-  checks::require_table<E>(checks::alone, name, predicting, to, false);
-  checks::require_equal(checks::alone, (std::string(name) + " payload").c_str(), to.payload(), 1,
+  detail::require_table<E>(detail::alone, name, predicting, to, false);
+  detail::require_equal(detail::alone, (std::string(name) + " payload").c_str(), to.payload(), 1,
                         "one number per token");
-  checks::require_distinct_positions(checks::alone, to);
+  detail::require_distinct_positions(detail::alone, to);
 }
 
 /// What all ranks must agree on.
@@ -83,7 +83,7 @@ template <communicator TP, communicator CP>
 void require_columns(TP& tp, CP& cp, const column_range& columns) {
   std::exception_ptr refused;
   try {
-    label_log_probing::require_tiling(tp, columns);
+    detail::label_log_probing::require_tiling(tp, columns);
   } catch (const invalid_input&) {
     refused = std::current_exception();
   }
@@ -92,7 +92,7 @@ void require_columns(TP& tp, CP& cp, const column_range& columns) {
   });
 }
 
-}  // namespace next_tokens
+}  // namespace detail
 
 /// The log-probability of each token of a batch given the tokens before it:
 ///
@@ -134,42 +134,42 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   tp.rank();
   [[maybe_unused]] const auto named_for_cp = name_operation(cp, "next_token_logprobs");
   [[maybe_unused]] const auto named_for_tp = name_operation(tp, "next_token_logprobs");
-  const group_execution::current_device here(cp, tp);
+  const detail::current_device here(cp, tp);
   const auto predicting = view.without_last(1);
   // Without masks every token is a target.
   const field_list fields(token_field(input_ids, ids));
-  using label_type = targets::counted_label<std::remove_const_t<decltype(fields)>>;
+  using label_type = detail::targets::counted_label<std::remove_const_t<decltype(fields)>>;
   const label_type next_label{fields, {}, 1, 0};
   const bool with_entropy = entropy.positions() > 0 || entropy.data() != nullptr;
   log_prob_state<C> state;
   const auto check = [&] {
-    group_execution::require_same_stream(where, cp);
-    group_execution::require_same_stream(where, tp);
-    checks::require_equal(checks::alone, "context-parallel size of the layout", view.cp.size(),
+    detail::require_same_stream(where, cp);
+    detail::require_same_stream(where, tp);
+    detail::require_equal(detail::alone, "context-parallel size of the layout", view.cp.size(),
                           cp.size(), "the ranks of the group");
-    checks::require_equal(checks::alone, "logits rows", logits.rows, view.shard_tokens(),
+    detail::require_equal(detail::alone, "logits rows", logits.rows, view.shard_tokens(),
                           "the tokens of the layout in one shard");
     state = log_prob_state<C>(where, logits.rows, with_entropy);
-    label_log_probing::require_shape(logits, columns, row_view<const std::int64_t>(state.labels()));
-    logits_checks::reciprocal<C>(options.temperature);
-    checks::require_table<E>(checks::alone, "ids", view, ids, false);
-    next_tokens::require_target<E>("log-probabilities", predicting, out);
-    if (with_entropy) next_tokens::require_target<E>("entropy", predicting, entropy);
-    checks::regions<3, 2> memory;
+    detail::label_log_probing::require_shape(logits, columns, row_view<const std::int64_t>(state.labels()));
+    detail::logits_checks::reciprocal<C>(options.temperature);
+    detail::require_table<E>(detail::alone, "ids", view, ids, false);
+    detail::require_target<E>("log-probabilities", predicting, out);
+    if (with_entropy) detail::require_target<E>("entropy", predicting, entropy);
+    detail::regions<3, 2> memory;
     memory.read_layout(view);
-    memory.read(logits.touched(), checks::alone, "logits");
-    memory.read(ids.touched(), checks::alone, "ids");
-    memory.read(ids.bounds_touched(), checks::alone, "ids bounds");
-    memory.write(out.touched(), checks::alone, "log-probabilities");
-    memory.write(entropy.touched(), checks::alone, "entropy");
+    memory.read(logits.touched(), detail::alone, "logits");
+    memory.read(ids.touched(), detail::alone, "ids");
+    memory.read(ids.bounds_touched(), detail::alone, "ids bounds");
+    memory.write(out.touched(), detail::alone, "log-probabilities");
+    memory.write(entropy.touched(), detail::alone, "entropy");
     memory.require_apart();
-    if constexpr (host_executor<E>) targets::require_known(view, next_label, columns.total);
+    if constexpr (host_executor<E>) detail::targets::require_known(view, next_label, columns.total);
     per_token(where, view, mine, token_array<std::int64_t, label_type>{state.labels(), next_label});
   };
   if (options.check_all_ranks) {
     together(tp, cp, "next_token_logprobs", check,
-             next_tokens::mark<E>(view, with_entropy, options.temperature, columns.total));
-    next_tokens::require_columns(tp, cp, columns);
+             detail::mark<E>(view, with_entropy, options.temperature, columns.total));
+    detail::require_columns(tp, cp, columns);
   } else {
     check();
   }
@@ -206,12 +206,12 @@ void next_token_logprobs_backward(const E& where, const L& layout, shard mine,
                                   const matrix_view<G>& gradient,
                                   const log_prob_options& options = {}) {
   const auto view = layout.view();
-  checks::require_equal(checks::alone, "logits rows", logits.rows, view.shard_tokens(),
+  detail::require_equal(detail::alone, "logits rows", logits.rows, view.shard_tokens(),
                         "the tokens of the layout in one shard");
-  checks::regions<1, 1> memory;
+  detail::regions<1, 1> memory;
   memory.read_layout(view);
-  memory.read(derivatives.touched(), checks::alone, "derivatives");
-  memory.write(logits_checks::written_bytes(gradient, options.zero_padded_columns), checks::alone,
+  memory.read(derivatives.touched(), detail::alone, "derivatives");
+  memory.write(detail::logits_checks::written_bytes(gradient, options.zero_padded_columns), detail::alone,
                "gradient");
   memory.require_apart();
   const workspace<C> rows(where, logits.rows);

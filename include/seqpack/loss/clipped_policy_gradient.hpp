@@ -93,7 +93,7 @@ class clipped_policy_gradient {
   /// an estimate.
   constexpr explicit clipped_policy_gradient(const clip_options& options = {}) : o_(options) {
     const auto require = [](bool fine, const char* name, double value, const char* must) {
-      if (!fine) reject(name, counting::text_of(value), must);
+      if (!fine) reject(name, detail::counting::text_of(value), must);
     };
     require(o_.low >= 0 && o_.low <= 1, "clip low", o_.low, "it must be from 0 to 1");
     require(o_.high >= 0, "clip high", o_.high, "it must be at least 0");

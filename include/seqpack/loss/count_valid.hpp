@@ -21,7 +21,7 @@
 
 namespace seqpack {
 
-namespace counting {
+namespace detail::counting {
 
 /// Sequences that count.
 struct valid_sequences {
@@ -42,7 +42,7 @@ struct valid_tokens {
   }
 };
 
-}  // namespace counting
+}  // namespace detail::counting
 
 /// The valid targets and sequences of one batch: the sums, over its sequences, of
 ///
@@ -62,30 +62,30 @@ global_counts count_valid(const E& where, const B& batch, const Lengths& lengths
   const auto layout = make_layout<std::int64_t>(std::invoke(lengths, batch));
   const auto placed = resident(where, layout);
   const auto fields = batch.fields();
-  using loss = counting::valid_tokens;
-  losses::require_batch<E, loss>(layout.view(), fields);
+  using loss = detail::counting::valid_tokens;
+  detail::losses::require_batch<E, loss>(layout.view(), fields);
 
   const auto view = placed.view();
-  constexpr offset_t size = losses::row_size<loss>;
+  constexpr offset_t size = detail::losses::row_size<loss>;
   const workspace<double> results(where, view.batch * size);
   const workspace<double> totals(where, size);
   using view_type = std::remove_const_t<decltype(view)>;
   using fields_type = std::remove_const_t<decltype(fields)>;
-  execute(where, losses::log_prob_operation<view_type, fields_type, loss, float>{
-                     {view, fields, targets::rule_of(documents), 0},
+  execute(where, detail::losses::log_prob_operation<view_type, fields_type, loss, float>{
+                     {view, fields, detail::targets::rule_of(documents), 0},
                      {},
                      nullptr,
                      nullptr,
                      {},
                      0,
                      results.data()});
-  execute(where, losses::total_operation<loss>{results.data(), view.batch, totals.data()});
+  execute(where, detail::losses::total_operation<loss>{results.data(), view.batch, totals.data()});
   double values[size];
   read_back(where, values, totals.data(), size);
   return {.tokens = values[0], .sequences = values[1]};
 }
 
-namespace records {
+namespace detail::records {
 
 template <>
 struct traits<global_counts> {
@@ -102,7 +102,7 @@ struct traits<global_counts> {
   }
 };
 
-}  // namespace records
+}  // namespace detail::records
 
 /// The counts of a global batch, on every rank: the sum over the **data-parallel** ranks of what
 /// each has counted in all of its micro-batches. Context- and tensor-parallel ranks have the same
@@ -118,7 +118,7 @@ struct traits<global_counts> {
 template <communicator DP>
 global_counts sum_counts(DP& group, const global_counts& mine) {
   global_counts sum;
-  for (const auto& counts : exchanging::exchange_records(group, "sum_counts", mine)) sum += counts;
+  for (const auto& counts : detail::exchanging::exchange_records(group, "sum_counts", mine)) sum += counts;
   return sum;
 }
 

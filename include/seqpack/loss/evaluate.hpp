@@ -56,7 +56,7 @@ struct loss_options {
   bool zero_padded_columns = false;
 };
 
-namespace losses {
+namespace detail::losses {
 
 /// Everything that stays the same while a loss goes through a batch.
 template <class E, class CP, class TP, class Fields, class L, class T, class G>
@@ -65,7 +65,7 @@ struct evaluation {
   CP& cp;
   TP& tp;
   const Fields& fields;
-  const targets::document_rule& rule;
+  const detail::targets::document_rule& rule;
   const L& loss;
   column_range columns;
   bool with_gradient;
@@ -86,7 +86,7 @@ struct evaluation {
     const offset_t rows = logits.rows;
     const log_prob_state<C> state(where, rows);
     const auto labels = state.labels();
-    using label_type = targets::counted_label<Fields>;
+    using label_type = detail::targets::counted_label<Fields>;
     if (rows > 0) {
       per_token(where, view, mine(),
                 token_array<std::int64_t, label_type>{
@@ -210,7 +210,7 @@ inline constexpr bool needs_sequences = needs<L>(count_of::sequences, typename L
 template <executor E, class View, class Fields, field_tag... Tags>
 void require_fields(const View& view, const Fields& fields, field_tags<Tags...>) {
   static_assert((has_field<Fields, Tags> && ...), "the batch lacks a field that the loss asks for");
-  (targets::require_field<E>(Tags{}, view, fields), ...);
+  (detail::targets::require_field<E>(Tags{}, view, fields), ...);
 }
 
 /// What a loss needs of a batch, on this rank.
@@ -218,8 +218,8 @@ template <executor E, class L, class View, class Fields>
 void require_batch(const View& view, const Fields& fields) {
   require_fields<E>(view, fields, asked_fields<L>{});
   require_fields<E>(view, fields, field_tags<input_ids_t>{});
-  targets::require_field<E>(token_mask, view, fields);
-  targets::require_field<E>(sample_mask, view, fields);
+  detail::targets::require_field<E>(token_mask, view, fields);
+  detail::targets::require_field<E>(sample_mask, view, fields);
   if (view.batch % sequences_per_group<L> != 0) {
     reject("batch size", view.batch,
            "it must be a multiple of " + std::to_string(sequences_per_group<L>) +
@@ -232,11 +232,11 @@ void require_batch(const View& view, const Fields& fields) {
 
 /// Targets that are not in the vocabulary, where they can be read.
 template <executor E, class L, class View, class Fields>
-void require_targets(const View& view, const Fields& fields, const targets::document_rule& rule,
+void require_targets(const View& view, const Fields& fields, const detail::targets::document_rule& rule,
                      offset_t vocabulary) {
   if constexpr (host_executor<E> && L::input == loss_input::next_token_logprobs) {
-    targets::require_known(
-        view, targets::counted_label<Fields>{fields, rule, sequences_per_group<L>, 0}, vocabulary);
+    detail::targets::require_known(
+        view, detail::targets::counted_label<Fields>{fields, rule, sequences_per_group<L>, 0}, vocabulary);
   }
 }
 
@@ -247,7 +247,7 @@ template <executor E, communicator CP, communicator TP, class P, class C, class 
           class Fields, class L, class T, class G>
 loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
                                         const packed_layout<P, C, Index>& layout, const View& view,
-                                        const Fields& fields, const targets::document_rule& rule,
+                                        const Fields& fields, const detail::targets::document_rule& rule,
                                         const L& loss, const matrix_view<T>& logits,
                                         const column_range& columns, const matrix_view<G>& gradient,
                                         const loss_options& options) {
@@ -267,7 +267,7 @@ loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
       options.temperature,
       options.replicated_columns,
       options.zero_padded_columns};
-  [[maybe_unused]] const group_execution::current_device here(cp, tp);
+  [[maybe_unused]] const detail::current_device here(cp, tp);
   const offset_t groups = divide(view.batch, sequences_per_group<L>);
   const workspace<double> results(where, groups * row_size<L>);
   const matrix_view<const plain> rows(logits.data, logits.rows, logits.columns, logits.stride);
@@ -285,8 +285,8 @@ loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
 /// What is sent must come behind what was computed.
 template <class E, class CP, class TP>
 void require_streams(const E& where, const CP& cp, const TP& tp) {
-  group_execution::require_same_stream(where, cp);
-  group_execution::require_same_stream(where, tp);
+  detail::require_same_stream(where, cp);
+  detail::require_same_stream(where, tp);
 }
 
 /// What run() is given beside the batch.
@@ -295,26 +295,26 @@ void require_logits(const View& view, const Fields& fields, const CP& cp, const 
                     const matrix_view<T>& logits, const column_range& columns,
                     const matrix_view<G>& gradient, const loss_options& options) {
   require_counts(options.counts);
-  logits_checks::reciprocal<compute_type<T>>(options.temperature);
-  logits_checks::reciprocal(options.applied_temperature);
-  logits_checks::require_range(columns);
-  if (tp.size() == 1 || options.replicated_columns) logits_checks::require_all(columns);
-  checks::require_equal(checks::alone, "context-parallel size of the layout", view.cp.size(),
+  detail::logits_checks::reciprocal<compute_type<T>>(options.temperature);
+  detail::logits_checks::reciprocal(options.applied_temperature);
+  detail::logits_checks::require_range(columns);
+  if (tp.size() == 1 || options.replicated_columns) detail::logits_checks::require_all(columns);
+  detail::require_equal(detail::alone, "context-parallel size of the layout", view.cp.size(),
                         cp.size(), "the ranks of the group");
-  checks::require_equal(checks::alone, "logits rows", logits.rows, view.shard_tokens(),
+  detail::require_equal(detail::alone, "logits rows", logits.rows, view.shard_tokens(),
                         "the tokens of the layout in one shard");
-  checks::require_equal(checks::alone, "logits columns", logits.columns, columns.size(),
+  detail::require_equal(detail::alone, "logits columns", logits.columns, columns.size(),
                         "the columns of the vocabulary that they are");
-  logits_checks::require_logits(logits);
-  view_checks::require_elements<compute_type<T>>("tokens of the layout * vocabulary", view.total,
+  detail::logits_checks::require_logits(logits);
+  detail::require_elements<compute_type<T>>("tokens of the layout * vocabulary", view.total,
                                                  columns.total);
   if (gradient.data == nullptr && gradient.rows * gradient.columns == 0) return;
   const bool padded = options.zero_padded_columns;
-  logits_checks::require_gradient(logits, gradient, padded);
-  targets::require_apart("gradient", logits_checks::written_bytes(gradient, padded), view, fields);
+  detail::logits_checks::require_gradient(logits, gradient, padded);
+  detail::targets::require_apart("gradient", detail::logits_checks::written_bytes(gradient, padded), view, fields);
 }
 
-}  // namespace losses
+}  // namespace detail::losses
 
 /// Evaluates a loss over packed, sharded logits, and its gradient where asked.
 ///
@@ -360,17 +360,17 @@ auto evaluate_loss(const E& where, const packed_layout<P, C, Index>& layout, CP&
                    const B& batch, const GivenLoss& given, const matrix_view<T>& logits,
                    const column_range& columns, const loss_options& options,
                    const matrix_view<G>& gradient = {}) {
-  const auto loss = losses::checked(given);
+  const auto loss = detail::losses::checked(given);
   using L = std::remove_const_t<decltype(loss)>;
-  const group_execution::current_device here(cp, tp);
+  const detail::current_device here(cp, tp);
   const auto placed = resident(where, layout);
   const auto view = placed.view();
   const auto fields = batch.fields();
-  losses::require_streams(where, cp, tp);
-  losses::require_batch<E, L>(layout.view(), fields);
-  losses::require_logits(view, fields, cp, tp, logits, columns, gradient, options);
-  losses::require_targets<E, L>(layout.view(), fields, {}, columns.total);
-  return losses::run(where, cp, tp, layout, view, fields, {}, loss, logits, columns, gradient,
+  detail::losses::require_streams(where, cp, tp);
+  detail::losses::require_batch<E, L>(layout.view(), fields);
+  detail::losses::require_logits(view, fields, cp, tp, logits, columns, gradient, options);
+  detail::losses::require_targets<E, L>(layout.view(), fields, {}, columns.total);
+  return detail::losses::run(where, cp, tp, layout, view, fields, {}, loss, logits, columns, gradient,
                      options);
 }
 

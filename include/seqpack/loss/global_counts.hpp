@@ -48,7 +48,7 @@ struct global_counts {
 /// gradient.
 inline constexpr double least_count = 1e-300;
 
-namespace counting {
+namespace detail::counting {
 
 /// A number as errors print it: as std::to_string does or, where that is another number, with as
 /// many digits as it takes.
@@ -62,17 +62,17 @@ inline std::string text_of(double value) {
   return text;
 }
 
-}  // namespace counting
+}  // namespace detail::counting
 
 /// \throws invalid_input for a count that is negative, infinite, not a number, or above 0 and below
 /// least_count.
 inline void require_counts(const global_counts& counts) {
   const auto require = [](const char* name, double value) {
     if (!(value >= 0) || std::isinf(value)) {
-      reject(name, counting::text_of(value), "it must be a finite number, at least 0");
+      reject(name, detail::counting::text_of(value), "it must be a finite number, at least 0");
     }
     if (value > 0 && value < least_count) {
-      reject(name, counting::text_of(value), "it must be 0, or at least 1e-300");
+      reject(name, detail::counting::text_of(value), "it must be 0, or at least 1e-300");
     }
   };
   require("global_valid_toks", counts.tokens);

@@ -62,7 +62,7 @@ struct differentiable_t<D, Rest...> {
 template <class... Derivatives>
 SEQPACK_HD constexpr auto differentiable(double value, Derivatives... derivatives);
 
-namespace losses {
+namespace detail::losses {
 
 SEQPACK_HD constexpr differentiable_t<> chain(double) {
   return {};
@@ -80,7 +80,7 @@ template <class View, class Fields>
 struct source {
   View view;
   Fields fields;
-  targets::document_rule rule;
+  detail::targets::document_rule rule;
   offset_t first_row;  ///< the batch row in the fields of row 0 of the layout
 };
 
@@ -132,11 +132,11 @@ class team<single_thread> {
   }
 };
 
-}  // namespace losses
+}  // namespace detail::losses
 
 template <class... Derivatives>
 SEQPACK_HD constexpr auto differentiable(double value, Derivatives... derivatives) {
-  return losses::chain(value, derivatives...);
+  return detail::losses::chain(value, derivatives...);
 }
 
 /// One sequence as a loss sees it. A target is a token that something predicts: t from 1 up to, and
@@ -156,9 +156,9 @@ SEQPACK_HD constexpr auto differentiable(double value, Derivatives... derivative
 template <class View, class Fields, class Metrics, class Group = single_thread>
 class batch_sequence {
  public:
-  SEQPACK_HD batch_sequence(const losses::source<View, Fields>& from, offset_t row,
+  SEQPACK_HD batch_sequence(const detail::losses::source<View, Fields>& from, offset_t row,
                             double* contributions, double weight,
-                            const losses::team<Group>& team = {})
+                            const detail::losses::team<Group>& team = {})
       : from_(&from),
         row_(from.first_row + row),
         slot_(from.view.slot(row)),
@@ -172,10 +172,10 @@ class batch_sequence {
   /// The batch row.
   SEQPACK_HD offset_t row() const { return row_; }
   /// sample_mask of the sequence.
-  SEQPACK_HD double sample_weight() const { return targets::sample_weight(from_->fields, row_); }
+  SEQPACK_HD double sample_weight() const { return detail::targets::sample_weight(from_->fields, row_); }
   /// token_mask of a target.
   SEQPACK_HD double weight(offset_t t) const {
-    return targets::token_weight(from_->fields, from_->rule, row_, t);
+    return detail::targets::token_weight(from_->fields, from_->rule, row_, t);
   }
   /// A per-token field at token t, one that the loss names in its `fields`, or the ids.
   template <field_tag Tag>
@@ -183,9 +183,9 @@ class batch_sequence {
     static_assert(!has_sequence_field<Fields, Tag>,
                   "the field has a value for each sequence: value(tag), without a token");
     if constexpr (has_token_field<Fields, Tag>) {
-      return targets::token_value<double>(tag, from_->fields, row_, t, losses::not_a_number);
+      return detail::targets::token_value<double>(tag, from_->fields, row_, t, detail::losses::not_a_number);
     } else {
-      return losses::not_a_number;  // does not compile: the batch lacks what the loss names
+      return detail::losses::not_a_number;  // does not compile: the batch lacks what the loss names
     }
   }
   /// A per-sequence field, one that the loss names in its `fields`.
@@ -194,9 +194,9 @@ class batch_sequence {
     static_assert(!has_token_field<Fields, Tag>,
                   "the field has a value for each token: value(tag, t)");
     if constexpr (has_sequence_field<Fields, Tag>) {
-      return targets::sequence_value<double>(tag, from_->fields, row_);
+      return detail::targets::sequence_value<double>(tag, from_->fields, row_);
     } else {
-      return losses::not_a_number;
+      return detail::losses::not_a_number;
     }
   }
 
@@ -240,44 +240,44 @@ class batch_sequence {
   template <metric Metric>
   SEQPACK_HD void record(Metric, [[maybe_unused]] double value) const {
     if constexpr (has_metric<Metrics, Metric>) {  // or it does not compile, see checked_loss.hpp
-      constexpr std::size_t k = metric_math::index_of<Metric>(Metrics{});
+      constexpr std::size_t k = detail::metric_math::index_of<Metric>(Metrics{});
       constexpr bool summed = Metric::kind == metric_kind::sum || Metric::kind == metric_kind::mean;
       if (!team_.records()) return;
-      contributions_[k] = metric_math::combine(Metric::kind, contributions_[k],
+      contributions_[k] = detail::metric_math::combine(Metric::kind, contributions_[k],
                                                summed ? group_weight_ * value : value);
     }
   }
 
  protected:
-  SEQPACK_HD const losses::source<View, Fields>& from() const { return *from_; }
+  SEQPACK_HD const detail::losses::source<View, Fields>& from() const { return *from_; }
   SEQPACK_HD offset_t slot() const { return slot_; }
 
  private:
   template <class F>
   SEQPACK_HD double extreme(metric_kind kind, const F& f) const {
-    const auto better = [kind](double a, double b) { return metric_math::combine(kind, a, b); };
+    const auto better = [kind](double a, double b) { return detail::metric_math::combine(kind, a, b); };
     const auto step = [&](double& best, offset_t t) {
       if (weight(t) != 0) best = better(best, f(t));
     };
-    return team_.visit(length_, metric_math::neutral(kind), step, better);
+    return team_.visit(length_, detail::metric_math::neutral(kind), step, better);
   }
 
-  const losses::source<View, Fields>* from_;
+  const detail::losses::source<View, Fields>* from_;
   offset_t row_;
   offset_t slot_;
   offset_t length_;
   double* contributions_;
   double group_weight_;
-  losses::team<Group> team_;
+  detail::losses::team<Group> team_;
 };
 
 /// A sequence and the log-probabilities of its tokens.
 template <class View, class Fields, class Metrics, class C, class Group = single_thread>
 class log_prob_sequence : public batch_sequence<View, Fields, Metrics, Group> {
  public:
-  SEQPACK_HD log_prob_sequence(const losses::source<View, Fields>& from, offset_t row,
+  SEQPACK_HD log_prob_sequence(const detail::losses::source<View, Fields>& from, offset_t row,
                                double* contributions, double weight, const C* log_probs,
-                               const losses::team<Group>& team = {})
+                               const detail::losses::team<Group>& team = {})
       : batch_sequence<View, Fields, Metrics, Group>(from, row, contributions, weight, team),
         log_probs_(log_probs) {}
 
@@ -295,7 +295,7 @@ class log_prob_sequence : public batch_sequence<View, Fields, Metrics, Group> {
 template <class View, class Fields, class Metrics, class C>
 class logits_sequence : public batch_sequence<View, Fields, Metrics> {
  public:
-  SEQPACK_HD logits_sequence(const losses::source<View, Fields>& from, offset_t row,
+  SEQPACK_HD logits_sequence(const detail::losses::source<View, Fields>& from, offset_t row,
                              double* contributions, double weight, const C* logits,
                              offset_t columns)
       : batch_sequence<View, Fields, Metrics>(from, row, contributions, weight),
@@ -316,7 +316,7 @@ class logits_sequence : public batch_sequence<View, Fields, Metrics> {
   offset_t columns_;
 };
 
-namespace losses {
+namespace detail::losses {
 
 template <class Tag, class Tags>
 inline constexpr bool is_among = false;
@@ -409,7 +409,7 @@ inline constexpr bool is_result<Input, Count, differentiable_t<D...>> =
                                   : std::is_invocable_r_v<double, const D&, offset_t>) &&
      ...);
 
-}  // namespace losses
+}  // namespace detail::losses
 
 /// A loss: a small value type whose call operator takes one sequence, or `L::sequences` of them
 /// that follow each other in the batch (a pair of a chosen and a rejected one), and returns
@@ -441,14 +441,14 @@ concept loss_function = std::is_trivially_copyable_v<L> && requires {
   requires std::same_as<std::remove_cv_t<decltype(L::input)>, loss_input>;
   requires std::same_as<std::remove_cv_t<decltype(L::level)>, loss_level>;
   { L::metrics::size } -> std::convertible_to<std::size_t>;
-  requires losses::group_size<L> >= 1;
-  requires losses::is_result<L::input, losses::group_size<L>,
-                             decltype(losses::result<L, losses::archetype<L>>(
-                                 std::make_index_sequence<losses::group_size<L>>{}))>;
+  requires detail::losses::group_size<L> >= 1;
+  requires detail::losses::is_result<L::input, detail::losses::group_size<L>,
+                             decltype(detail::losses::result<L, detail::losses::archetype<L>>(
+                                 std::make_index_sequence<detail::losses::group_size<L>>{}))>;
 };
 
 /// How many sequences a loss takes together.
 template <class L>
-inline constexpr auto sequences_per_group = static_cast<offset_t>(losses::group_size<L>);
+inline constexpr auto sequences_per_group = static_cast<offset_t>(detail::losses::group_size<L>);
 
 }  // namespace seqpack

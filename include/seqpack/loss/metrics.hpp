@@ -50,7 +50,7 @@ struct metric_list {
 /// A loss without any.
 using no_metrics = metric_list<>;
 
-namespace metric_math {
+namespace detail::metric_math {
 
 // A constant, because a device cannot call std::numeric_limits.
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -91,7 +91,7 @@ constexpr double share(double contribution, double factor) {
   return factor == 0 ? 0 : contribution * factor;
 }
 
-}  // namespace metric_math
+}  // namespace detail::metric_math
 
 /// Whether a list has a metric.
 template <class List, class Metric>
@@ -112,12 +112,12 @@ class metric_values<metric_list<Metrics...>> {
   using list = metric_list<Metrics...>;
 
   /// Of nothing: 0, and the infinities for min and max.
-  constexpr metric_values() : values_{metric_math::neutral(Metrics::kind)...} {}
+  constexpr metric_values() : values_{detail::metric_math::neutral(Metrics::kind)...} {}
   /// From the contributions of a loss.
   constexpr metric_values(const double* contributions, const global_counts& counts)
       : metric_values() {
     std::size_t k = 0;
-    ((values_[k] = metric_math::share(contributions[k], metric_math::factor<Metrics>(counts)), ++k),
+    ((values_[k] = detail::metric_math::share(contributions[k], detail::metric_math::factor<Metrics>(counts)), ++k),
      ...);
   }
 
@@ -125,7 +125,7 @@ class metric_values<metric_list<Metrics...>> {
   template <metric Metric>
     requires has_metric<list, Metric>
   constexpr double operator[](Metric) const noexcept {
-    return values_[metric_math::index_of<Metric>(list{})];
+    return values_[detail::metric_math::index_of<Metric>(list{})];
   }
   /// Calls f(name, value) for each.
   template <class F>
@@ -138,7 +138,7 @@ class metric_values<metric_list<Metrics...>> {
   /// who had nothing.
   constexpr metric_values& merge(const metric_values& other) {
     std::size_t k = 0;
-    ((values_[k] = metric_math::combine(Metrics::kind, values_[k], other.values_[k]), ++k), ...);
+    ((values_[k] = detail::metric_math::combine(Metrics::kind, values_[k], other.values_[k]), ++k), ...);
     return *this;
   }
 
@@ -148,7 +148,7 @@ class metric_values<metric_list<Metrics...>> {
   std::array<double, sizeof...(Metrics)> values_;
 };
 
-namespace records {
+namespace detail::records {
 
 /// Doubles, of which every pattern of bits is one.
 template <class List>
@@ -163,7 +163,7 @@ struct traits<metric_values<List>> {
   }
 };
 
-}  // namespace records
+}  // namespace detail::records
 
 /// The metrics of all ranks of a group, on every rank: the data-parallel group's, as the ranks of a
 /// context- or tensor-parallel group have the same ones.
@@ -173,11 +173,11 @@ struct traits<metric_values<List>> {
 /// \throws collective_mismatch where ranks call something else.
 template <communicator C, class List>
 metric_values<List> reduce_metrics(C& group, const metric_values<List>& mine) {
-  static_assert(sizeof(metric_values<List>) <= exchanging::envelope::room,
+  static_assert(sizeof(metric_values<List>) <= detail::exchanging::envelope::room,
                 "more metrics than one record between ranks has room for: 27");
   metric_values<List> all;
   if constexpr (List::size > 0) {
-    for (const auto& one : exchanging::exchange_records(group, "reduce_metrics", mine)) {
+    for (const auto& one : detail::exchanging::exchange_records(group, "reduce_metrics", mine)) {
       all.merge(one);
     }
   }

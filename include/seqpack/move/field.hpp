@@ -29,7 +29,7 @@ struct field_t {
   Fill fill;
 };
 
-namespace fields {
+namespace detail::fields {
 
 template <class V>
 struct is_row_view : std::false_type {};
@@ -95,7 +95,7 @@ constexpr bool keeps(Value value) {
 /// \throws invalid_input where a function of the column gives what the element type cannot hold.
 /// O(payload), and nothing where it holds all that the function can give.
 template <class T, class Fill>
-void require_fill(checks::subject whose, const Fill& fill, offset_t payload) {
+void require_fill(detail::subject whose, const Fill& fill, offset_t payload) {
   if constexpr (std::invocable<const Fill&, offset_t>) {
     using value = std::invoke_result_t<const Fill&, offset_t>;
     if constexpr (may_lose<T, value>) {
@@ -152,7 +152,7 @@ constexpr bool checked() {
   }
 }
 
-}  // namespace fields
+}  // namespace detail::fields
 
 /// Names a tensor for pack or unpack. For pack, `from` is a batch and `to` are packed rows; for
 /// unpack the other way round. A batch is a batch_view, left_padded_view or ragged_view; packed
@@ -169,18 +169,18 @@ constexpr bool checked() {
 ///     field(routes, packed_routes, [](offset_t column) { return column; })
 template <class From, class To, class Fill>
 constexpr auto field(From&& from, To&& to, Fill fill) {
-  auto source = fields::as_view(std::forward<From>(from));
-  auto target = fields::as_view(std::forward<To>(to));
+  auto source = detail::fields::as_view(std::forward<From>(from));
+  auto target = detail::fields::as_view(std::forward<To>(to));
   using source_type = decltype(source);
   using target_type = decltype(target);
-  if constexpr (!fields::checked<source_type, target_type, Fill>()) {
-    return fields::refused_field{};
+  if constexpr (!detail::fields::checked<source_type, target_type, Fill>()) {
+    return detail::fields::refused_field{};
   } else if constexpr (std::invocable<const Fill&, offset_t>) {
     return field_t<source_type, target_type, Fill>{source, target, fill};
   } else {
     using T = typename target_type::element_type;
-    if constexpr (fields::may_lose<T, Fill>) {
-      if (!fields::keeps<T>(fill)) fields::refuse_fill<T>("fill", std::to_string(fill));
+    if constexpr (detail::fields::may_lose<T, Fill>) {
+      if (!detail::fields::keeps<T>(fill)) detail::fields::refuse_fill<T>("fill", std::to_string(fill));
     }
     return field_t<source_type, target_type, T>{source, target, static_cast<T>(fill)};
   }
@@ -189,8 +189,8 @@ constexpr auto field(From&& from, To&& to, Fill fill) {
 /// The same with the fill value T{}.
 template <class From, class To>
 constexpr auto field(From&& from, To&& to) {
-  using target_type = decltype(fields::as_view(std::forward<To>(to)));
-  if constexpr (fields::accepted<target_type>) {
+  using target_type = decltype(detail::fields::as_view(std::forward<To>(to)));
+  if constexpr (detail::fields::accepted<target_type>) {
     using T = typename target_type::value_type;
     return field(std::forward<From>(from), std::forward<To>(to), T{});
   } else {
@@ -198,7 +198,7 @@ constexpr auto field(From&& from, To&& to) {
   }
 }
 
-namespace fields {
+namespace detail::fields {
 
 /// The fields of one launch: their pointers and sizes are its parameters, which are limited.
 inline constexpr std::size_t most_at_once = 64;
@@ -225,7 +225,7 @@ void run_in_parts(const Run& run, const Fields&... all) {
   }
 }
 
-}  // namespace fields
+}  // namespace detail::fields
 
 /// An owner knows where its arrays live, and an executor where it runs: mixing them up does not
 /// compile. A bare layout_view, which does not know, is taken at the caller's word.

@@ -16,7 +16,7 @@
 
 namespace seqpack {
 
-namespace packing {
+namespace detail::packing {
 
 /// One field of a pack; its rows are the rows of the place.
 template <class From, class T, class Fill>
@@ -84,19 +84,19 @@ struct pack_move {
 };
 
 template <class Executor, class View, class Place, class From, class T, class Fill>
-void require_field(checks::subject whose, const View& view, Place at,
+void require_field(detail::subject whose, const View& view, Place at,
                    const field_t<From, row_view<T>, Fill>& f) {
-  checks::require_equal(whose, "target rows", f.to.rows, view.rows(at),
+  detail::require_equal(whose, "target rows", f.to.rows, view.rows(at),
                         "the tokens of the layout in this place");
-  checks::require_equal(whose, "target payload", f.to.payload, f.from.payload(),
+  detail::require_equal(whose, "target payload", f.to.payload, f.from.payload(),
                         "the payload of its source");
-  checks::require_table<Executor>(whose, "source", view, f.from, false);
-  checks::require_memory(whose, "target", f.to.data, f.to.rows * f.to.payload);
-  fields::require_fill<T>(whose, f.fill, f.to.payload);
+  detail::require_table<Executor>(whose, "source", view, f.from, false);
+  detail::require_memory(whose, "target", f.to.data, f.to.rows * f.to.payload);
+  detail::fields::require_fill<T>(whose, f.fill, f.to.payload);
 }
 
 template <class Regions, class Field>
-void add_regions(Regions& memory, checks::subject whose, const Field& f) {
+void add_regions(Regions& memory, detail::subject whose, const Field& f) {
   memory.read(f.from.touched(), whose, "source");
   memory.read(f.from.bounds_touched(), whose, "source bounds");
   memory.write(f.to.touched(), whose, "target");
@@ -104,17 +104,17 @@ void add_regions(Regions& memory, checks::subject whose, const Field& f) {
 
 /// Whether pack takes a field.
 template <class From, class To>
-concept packs = token_table<From> && fields::packed_rows<To>;
+concept packs = token_table<From> && detail::fields::packed_rows<To>;
 
 /// All fields of a pack.
 template <class View, class Place, class... From, class... T, class... Fill>
 auto make_operation(const View& view, Place at, const field_t<From, row_view<T>, Fill>&... f) {
-  using map = fields::placed_map<View, Place>;
-  return fields::bulk_move<map, pack_move<From, T, Fill>...>(map{view, at},
+  using map = detail::fields::placed_map<View, Place>;
+  return detail::fields::bulk_move<map, pack_move<From, T, Fill>...>(map{view, at},
                                                              pack_move<From, T, Fill>(f)...);
 }
 
-}  // namespace packing
+}  // namespace detail::packing
 
 /// Packs one or several tensors over one layout.
 ///
@@ -138,32 +138,32 @@ auto make_operation(const View& view, Place at, const field_t<From, row_view<T>,
 /// O(elements written), plus a search of O(log B) for some thousand rows on a cuda_stream, and for
 /// every 16 bytes with Thrust's CUDA policies.
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0) && (packing::packs<From, To> && ...)
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (detail::packing::packs<From, To> && ...)
 void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... all) {
   const auto view = layout.view();
   view.require_place(at);
-  checks::require_layout(view);
+  detail::require_layout(view);
   offset_t index = 0;
-  (packing::require_field<E>(checks::of_field(index++), view, at, all), ...);
-  checks::regions<2 * sizeof...(From), sizeof...(From)> memory;
+  (detail::packing::require_field<E>(detail::of_field(index++), view, at, all), ...);
+  detail::regions<2 * sizeof...(From), sizeof...(From)> memory;
   memory.read_layout(view);
   index = 0;
-  (packing::add_regions(memory, checks::of_field(index++), all), ...);
+  (detail::packing::add_regions(memory, detail::of_field(index++), all), ...);
   memory.require_apart();
-  fields::run_in_parts(
-      [&](const auto&... part) { execute(where, packing::make_operation(view, at, part...)); },
+  detail::fields::run_in_parts(
+      [&](const auto&... part) { execute(where, detail::packing::make_operation(view, at, part...)); },
       all...);
 }
 
 /// Does not compile: says in words which end of a field is wrong.
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(packing::packs<From, To> && ...))
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(detail::packing::packs<From, To> && ...))
 void pack(const E&, const L&, Place, const field_t<From, To, Fill>&...) {
   constexpr bool from_batches = (token_table<From> && ...);
-  static_assert(from_batches || !fields::accepted<From...>,
+  static_assert(from_batches || !detail::fields::accepted<From...>,
                 "the source of a packed field is a batch: a batch_view(data, B, S), "
                 "left_padded_view or ragged_view");
-  static_assert(!from_batches || !fields::accepted<From...>,
+  static_assert(!from_batches || !detail::fields::accepted<From...>,
                 "the target of a packed field is packed rows: a row_view, an mdspan or a "
                 "contiguous range");
 }

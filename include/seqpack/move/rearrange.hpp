@@ -20,7 +20,7 @@ namespace seqpack {
 template <class P>
 concept whole_place = place<P> && !std::same_as<P, shard>;
 
-namespace rearranging {
+namespace detail::rearranging {
 
 /// A layout and two places of it.
 template <class View, class FromPlace, class ToPlace>
@@ -93,20 +93,20 @@ struct row_move {
 };
 
 template <class View, class FromPlace, class ToPlace, class S, class T, class Fill>
-void require_field(checks::subject whose, const View& view, FromPlace from_place, ToPlace to_place,
+void require_field(detail::subject whose, const View& view, FromPlace from_place, ToPlace to_place,
                    const field_t<row_view<S>, row_view<T>, Fill>& f) {
-  checks::require_equal(whose, "source rows", f.from.rows, view.rows(from_place),
+  detail::require_equal(whose, "source rows", f.from.rows, view.rows(from_place),
                         "the tokens of the layout in this place");
-  checks::require_equal(whose, "target rows", f.to.rows, view.rows(to_place),
+  detail::require_equal(whose, "target rows", f.to.rows, view.rows(to_place),
                         "the tokens of the layout in this place");
-  checks::require_equal(whose, "target payload", f.to.payload, f.from.payload,
+  detail::require_equal(whose, "target payload", f.to.payload, f.from.payload,
                         "the payload of its source");
-  checks::require_memory(whose, "source", f.from.data, f.from.rows * f.from.payload);
-  checks::require_memory(whose, "target", f.to.data, f.to.rows * f.to.payload);
+  detail::require_memory(whose, "source", f.from.data, f.from.rows * f.from.payload);
+  detail::require_memory(whose, "target", f.to.data, f.to.rows * f.to.payload);
 }
 
 template <class Regions, class Field>
-void add_regions(Regions& memory, checks::subject whose, const Field& f) {
+void add_regions(Regions& memory, detail::subject whose, const Field& f) {
   memory.read(f.from.touched(), whose, "source");
   memory.write(f.to.touched(), whose, "target");
 }
@@ -116,10 +116,10 @@ template <class View, class FromPlace, class ToPlace, class... S, class... T, cl
 auto make_operation(const View& view, FromPlace from, ToPlace to,
                     const field_t<row_view<S>, row_view<T>, Fill>&... f) {
   using map = map_between<View, FromPlace, ToPlace>;
-  return fields::bulk_move<map, row_move<T>...>(map{view, from, to}, row_move<T>(f.from, f.to)...);
+  return detail::fields::bulk_move<map, row_move<T>...>(map{view, from, to}, row_move<T>(f.from, f.to)...);
 }
 
-}  // namespace rearranging
+}  // namespace detail::rearranging
 
 /// Moves the packed rows of one or several tensors from one place to another, padding included.
 ///
@@ -147,17 +147,17 @@ void rearrange(const E& where, const L& layout, From from, To to,
                const field_t<row_view<S>, row_view<T>, Fill>&... all) {
   const auto view = layout.view();
   view.require_place(to);
-  checks::require_layout(view);
+  detail::require_layout(view);
   offset_t index = 0;
-  (rearranging::require_field(checks::of_field(index++), view, from, to, all), ...);
-  checks::regions<sizeof...(T), sizeof...(T)> memory;
+  (detail::rearranging::require_field(detail::of_field(index++), view, from, to, all), ...);
+  detail::regions<sizeof...(T), sizeof...(T)> memory;
   memory.read_layout(view);
   index = 0;
-  (rearranging::add_regions(memory, checks::of_field(index++), all), ...);
+  (detail::rearranging::add_regions(memory, detail::of_field(index++), all), ...);
   memory.require_apart();
-  fields::run_in_parts(
+  detail::fields::run_in_parts(
       [&](const auto&... part) {
-        execute(where, rearranging::make_operation(view, from, to, part...));
+        execute(where, detail::rearranging::make_operation(view, from, to, part...));
       },
       all...);
 }
@@ -165,10 +165,10 @@ void rearrange(const E& where, const L& layout, From from, To to,
 /// Does not compile: says in words that a field is not made of packed rows.
 template <executor E, layout L, whole_place From, place To, class... S, class... T, class... Fill>
   requires runs_on<E, L> && (sizeof...(T) > 0) &&
-           (!((fields::packed_rows<S> && fields::packed_rows<T>) && ...))
+           (!((detail::fields::packed_rows<S> && detail::fields::packed_rows<T>) && ...))
 void rearrange(const E&, const L&, From, To, const field_t<S, T, Fill>&...) {
   static_assert(
-      !fields::accepted<S...>,
+      !detail::fields::accepted<S...>,
       "the source and the target of a rearranged field are packed rows: row_views, mdspans "
       "or contiguous ranges");
 }

@@ -16,7 +16,7 @@
 
 namespace seqpack {
 
-namespace unpacking {
+namespace detail::unpacking {
 
 /// Whether an unpack writes everything, or only what the place holds.
 enum class write { everything, held_tokens };
@@ -135,21 +135,21 @@ struct unpack_move {
 };
 
 template <class Executor, class View, class Place, class T, class To, class Fill>
-void require_field(checks::subject whose, const View& view, Place at,
+void require_field(detail::subject whose, const View& view, Place at,
                    const field_t<row_view<T>, To, Fill>& f) {
-  checks::require_equal(whose, "source rows", f.from.rows, view.rows(at),
+  detail::require_equal(whose, "source rows", f.from.rows, view.rows(at),
                         "the tokens of the layout in this place");
-  checks::require_equal(whose, "target payload", f.to.payload(), f.from.payload,
+  detail::require_equal(whose, "target payload", f.to.payload(), f.from.payload,
                         "the payload of its source");
   // A ragged target has no room for a fill: its rows are exactly the real tokens.
-  checks::require_table<Executor>(whose, "target", view, f.to, is_ragged<To>);
-  checks::require_memory(whose, "source", f.from.data, f.from.rows * f.from.payload);
-  checks::require_distinct_positions(whose, f.to);
-  fields::require_fill<typename To::value_type>(whose, f.fill, f.from.payload);
+  detail::require_table<Executor>(whose, "target", view, f.to, is_ragged<To>);
+  detail::require_memory(whose, "source", f.from.data, f.from.rows * f.from.payload);
+  detail::require_distinct_positions(whose, f.to);
+  detail::fields::require_fill<typename To::value_type>(whose, f.fill, f.from.payload);
 }
 
 template <class Regions, class Field>
-void add_regions(Regions& memory, checks::subject whose, const Field& f) {
+void add_regions(Regions& memory, detail::subject whose, const Field& f) {
   memory.read(f.from.touched(), whose, "source");
   memory.read(f.to.bounds_touched(), whose, "target bounds");
   memory.write(f.to.touched(), whose, "target");
@@ -157,16 +157,16 @@ void add_regions(Regions& memory, checks::subject whose, const Field& f) {
 
 /// Whether unpack takes a field.
 template <class From, class To>
-concept unpacks = fields::packed_rows<From> && token_table<To>;
+concept unpacks = detail::fields::packed_rows<From> && token_table<To>;
 
 /// Says in words which end of a field is wrong.
 template <class... From, class... To, class... Fill>
 constexpr void refuse(const field_t<From, To, Fill>&...) {
   constexpr bool to_batches = (token_table<To> && ...);
-  static_assert(to_batches || !fields::accepted<To...>,
+  static_assert(to_batches || !detail::fields::accepted<To...>,
                 "the target of an unpacked field is a batch: a batch_view(data, B, S), "
                 "left_padded_view or ragged_view");
-  static_assert(!to_batches || !fields::accepted<To...>,
+  static_assert(!to_batches || !detail::fields::accepted<To...>,
                 "the source of an unpacked field is packed rows: a row_view, an mdspan or a "
                 "contiguous range");
 }
@@ -174,8 +174,8 @@ constexpr void refuse(const field_t<From, To, Fill>&...) {
 /// All fields of an unpack.
 template <write Write, class View, class Place, class... T, class... To, class... Fill>
 auto make_operation(const View& view, Place at, const field_t<row_view<T>, To, Fill>&... f) {
-  using map = fields::placed_map<View, Place>;
-  return fields::bulk_move<map, unpack_move<Write, std::remove_const_t<T>, To, Fill>...>(
+  using map = detail::fields::placed_map<View, Place>;
+  return detail::fields::bulk_move<map, unpack_move<Write, std::remove_const_t<T>, To, Fill>...>(
       map{view, at}, unpack_move<Write, std::remove_const_t<T>, To, Fill>(f.from, f.to, f.fill)...);
 }
 
@@ -183,20 +183,20 @@ template <write Write, class E, class L, class Place, class... Fields>
 void run(const E& where, const L& layout, Place at, const Fields&... all) {
   const auto view = layout.view();
   view.require_place(at);
-  checks::require_layout(view);
+  detail::require_layout(view);
   offset_t index = 0;
-  (require_field<E>(checks::of_field(index++), view, at, all), ...);
-  checks::regions<2 * sizeof...(Fields), sizeof...(Fields)> memory;
+  (require_field<E>(detail::of_field(index++), view, at, all), ...);
+  detail::regions<2 * sizeof...(Fields), sizeof...(Fields)> memory;
   memory.read_layout(view);
   index = 0;
-  (add_regions(memory, checks::of_field(index++), all), ...);
+  (add_regions(memory, detail::of_field(index++), all), ...);
   memory.require_apart();
-  fields::run_in_parts(
+  detail::fields::run_in_parts(
       [&](const auto&... part) { execute(where, make_operation<Write>(view, at, part...)); },
       all...);
 }
 
-}  // namespace unpacking
+}  // namespace detail::unpacking
 
 /// Unpacks one or several tensors to a batch. The whole target is written: real tokens, and the
 /// field's fill value everywhere else, also where the one shard that is given owns no token; with
@@ -216,31 +216,31 @@ void run(const E& where, const L& layout, Place at, const Fields&... all) {
 /// Allocates nothing. Does not synchronise; one kernel launch on a device for every 64 fields.
 /// O(elements written).
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0) && (unpacking::unpacks<From, To> && ...)
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (detail::unpacking::unpacks<From, To> && ...)
 void unpack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... fields) {
-  unpacking::run<unpacking::write::everything>(where, layout, at, fields...);
+  detail::unpacking::run<detail::unpacking::write::everything>(where, layout, at, fields...);
 }
 
 /// The same, but writes the rank's own real tokens alone and leaves the rest of the targets as it
 /// is.
 template <executor E, layout L, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0) && (unpacking::unpacks<From, To> && ...)
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (detail::unpacking::unpacks<From, To> && ...)
 void unpack_own(const E& where, const L& layout, shard at,
                 const field_t<From, To, Fill>&... fields) {
-  unpacking::run<unpacking::write::held_tokens>(where, layout, at, fields...);
+  detail::unpacking::run<detail::unpacking::write::held_tokens>(where, layout, at, fields...);
 }
 
 /// Does not compile: says in words which end of a field is wrong.
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(unpacking::unpacks<From, To> && ...))
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(detail::unpacking::unpacks<From, To> && ...))
 void unpack(const E&, const L&, Place, const field_t<From, To, Fill>&... fields) {
-  unpacking::refuse(fields...);
+  detail::unpacking::refuse(fields...);
 }
 /// The same.
 template <executor E, layout L, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(unpacking::unpacks<From, To> && ...))
+  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(detail::unpacking::unpacks<From, To> && ...))
 void unpack_own(const E&, const L&, shard, const field_t<From, To, Fill>&... fields) {
-  unpacking::refuse(fields...);
+  detail::unpacking::refuse(fields...);
 }
 
 }  // namespace seqpack

@@ -52,7 +52,7 @@ struct forward_options {
   bool zero_padded_columns = false;
 };
 
-namespace forwarding {
+namespace detail::forwarding {
 
 /// \throws invalid_input where the loss needs a count that was not given.
 template <class L>
@@ -62,11 +62,11 @@ global_counts counts_of(const forward_options& options) {
     if (needed) reject(name, "not given", "the loss, or a metric of it, is divided by it");
     return 0.0;
   };
-  return {count(losses::needs_tokens<L>, "global_valid_toks", options.global_valid_toks),
-          count(losses::needs_sequences<L>, "global_valid_seqs", options.global_valid_seqs)};
+  return {count(detail::losses::needs_tokens<L>, "global_valid_toks", options.global_valid_toks),
+          count(detail::losses::needs_sequences<L>, "global_valid_seqs", options.global_valid_seqs)};
 }
 
-}  // namespace forwarding
+}  // namespace detail::forwarding
 
 /// A loss with everything that it needs; calling it gives the loss and the metrics, and the
 /// gradient where asked. It owns the batch and what was made of it; the logits are the model's.
@@ -120,7 +120,7 @@ class bound_loss {
  private:
   template <class G>
   result_type evaluate(const matrix_view<G>& gradient) const {
-    const loss_options options{.counts = forwarding::counts_of<L>(options_),
+    const loss_options options{.counts = detail::forwarding::counts_of<L>(options_),
                                .temperature = temperature_,
                                .cp_normalize = options_.cp_normalize,
                                .pass = options_.pass,
@@ -132,10 +132,10 @@ class bound_loss {
         reject("logits", "overwritten by the gradient",
                "a loss whose gradient was written to its logits can be called once");
       }
-      losses::require_logits(layout_->view(), batch_.fields(), setup_.cp(), setup_.tp(),
+      detail::losses::require_logits(layout_->view(), batch_.fields(), setup_.cp(), setup_.tp(),
                              output_.rows, output_.columns, gradient, options);
     };
-    const group_execution::current_device here(setup_.cp(), setup_.tp());
+    const detail::current_device here(setup_.cp(), setup_.tp());
     if (options_.check_all_ranks) {
       const std::uint64_t which = mark_of(layout_hash(layout_->view()), number_);
       together(setup_.tp(), setup_.cp(), "loss of a forward step", check, which);
@@ -145,8 +145,8 @@ class bound_loss {
     // From here on, also where something fails on the way.
     if (gradient.touched().overlaps(output_.rows.touched())) *overwritten_ = true;
     const auto placed = resident(where_, *layout_);
-    return losses::run(where_, setup_.cp(), setup_.tp(), *layout_, placed.view(), batch_.fields(),
-                       targets::rule_of(setup_.packing().documents()), loss_, output_.rows,
+    return detail::losses::run(where_, setup_.cp(), setup_.tp(), *layout_, placed.view(), batch_.fields(),
+                       detail::targets::rule_of(setup_.packing().documents()), loss_, output_.rows,
                        output_.columns, gradient, options);
   }
 

@@ -35,7 +35,7 @@
 
 namespace seqpack {
 
-namespace forwarding {
+namespace detail::forwarding {
 
 /// Columns of a [B, S] batch; without such a width, only the rows of the batch bound a length.
 template <class Table>
@@ -49,7 +49,7 @@ offset_t width_of(const Table& table) {
 
 template <executor E, class View, class Fields, field_tag... Tags>
 void require_model_fields(const View& view, const Fields& fields, field_tags<Tags...>) {
-  (checks::require_table<E>(checks::alone, std::string(Tags::name).c_str(), view,
+  (detail::require_table<E>(detail::alone, std::string(Tags::name).c_str(), view,
                             tokens_of(Tags{}, fields), false),
    ...);
 }
@@ -58,15 +58,15 @@ void require_model_fields(const View& view, const Fields& fields, field_tags<Tag
 template <class L, class Model, executor E, class Setup, batch B>
 auto checked_layout(const E& where, const Setup& setup, const B& batch,
                     const forward_options& options) {
-  losses::require_streams(where, setup.cp(), setup.tp());
+  detail::losses::require_streams(where, setup.cp(), setup.tp());
   require_counts(counts_of<L>(options));
-  logits_checks::reciprocal(options.temperature);
+  detail::logits_checks::reciprocal(options.temperature);
   const auto fields = batch.fields();
   auto layout = setup.packing().layout_of(std::invoke(setup.lengths(), batch),
                                           width_of(tokens_of(input_ids, fields)));
-  checks::require_equal(checks::alone, "context-parallel size of the packing",
+  detail::require_equal(detail::alone, "context-parallel size of the packing",
                         layout.view().cp.size(), setup.cp().size(), "the ranks of the group");
-  losses::require_batch<E, L>(layout.view(), fields);
+  detail::losses::require_batch<E, L>(layout.view(), fields);
   require_model_fields<E>(layout.view(), fields, asked_fields<Model>{});
   return layout;
 }
@@ -102,17 +102,17 @@ template <executor E, class L, class Model, class Setup, class View, class Field
 void require_output(const Setup& setup, const View& view, const Fields& fields,
                     const model_output<T>& output, const forward_options& options) {
   constexpr bool scalable = Model::output == output_kind::logits;
-  losses::require_logits(
+  detail::losses::require_logits(
       view, fields, setup.cp(), setup.tp(), output.rows, output.columns,
       matrix_view<std::remove_const_t<T>>{},
       {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
-  losses::require_targets<E, L>(view, fields, targets::rule_of(setup.packing().documents()),
+  detail::losses::require_targets<E, L>(view, fields, detail::targets::rule_of(setup.packing().documents()),
                                 output.columns.total);
   if (std::is_const_v<T> && scalable && options.scale_in_place) {
     reject("scale_in_place", "set", "the model gives logits that cannot be written");
   }
   if (scalable && options.scale_in_place) {
-    targets::require_apart("logits", output.rows.touched(), view, fields);
+    detail::targets::require_apart("logits", output.rows.touched(), view, fields);
   }
 }
 
@@ -123,14 +123,14 @@ std::exception_ptr columns_refused(const Setup& setup, const std::optional<colum
                                    const forward_options& options) {
   if (!options.check_all_ranks && setup.tp().size() > 1) return nullptr;
   try {
-    label_log_probing::require_tiling(setup.tp(), columns);
+    detail::label_log_probing::require_tiling(setup.tp(), columns);
   } catch (const invalid_input&) {
     return std::current_exception();
   }
   return nullptr;
 }
 
-}  // namespace forwarding
+}  // namespace detail::forwarding
 
 /// What a step gives back.
 template <class Inputs, logit T, class Loss>
@@ -183,7 +183,7 @@ template <executor E, class Timer, std::input_iterator Batches, class Model, cla
 auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
                   const GivenLoss& given, const forward_setup<Packing, Lengths, CP, TP>& setup,
                   const forward_options& options = {}) {
-  const auto loss = losses::checked(given);
+  const auto loss = detail::losses::checked(given);
   using Loss = std::remove_const_t<decltype(loss)>;
   static_assert(Model::attention == Packing::attention,
                 "a model that takes packed parameters needs `packed`, one that takes a mask "
@@ -195,16 +195,16 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
   using tags = asked_fields<Model>;
   const shard mine{setup.cp().rank().value};
   setup.tp().rank();  // throws alone, and at once, where the caller is no member
-  const group_execution::current_device here(setup.cp(), setup.tp());
+  const detail::current_device here(setup.cp(), setup.tp());
 
   std::optional<batch_type> data;
-  auto inputs = forwarding::checked(setup, options, "forward_step", [&] {
+  auto inputs = detail::forwarding::checked(setup, options, "forward_step", [&] {
     const timed_phase phase(timer, step_phase::batch_data);
-    data.emplace(forwarding::take(batches));
-    auto layout = forwarding::checked_layout<Loss, Model>(where, setup, *data, options);
+    data.emplace(detail::forwarding::take(batches));
+    auto layout = detail::forwarding::checked_layout<Loss, Model>(where, setup, *data, options);
     using layout_type = decltype(layout);
     using placed_type = decltype(resident(where, layout));
-    return forwarding::inputs<Packing, layout_type, placed_type, fields_type, tags>(
+    return detail::forwarding::inputs<Packing, layout_type, placed_type, fields_type, tags>(
         where, setup.packing(), std::make_shared<const layout_type>(std::move(layout)), mine,
         data->fields());
   });
@@ -228,15 +228,15 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
   std::optional<column_range> columns;
   if (!failed) columns = output.columns;
   std::exception_ptr refused;
-  agreeing::nesting(failed, [&] {
-    if (scalable) refused = forwarding::columns_refused(setup, columns, options);
+  detail::agreeing::nesting(failed, [&] {
+    if (scalable) refused = detail::forwarding::columns_refused(setup, columns, options);
   });
-  forwarding::checked(
+  detail::forwarding::checked(
       setup, options, "output of forward_step",
       [&] {
         if (failed) std::rethrow_exception(failed);
         if (refused) std::rethrow_exception(refused);
-        forwarding::require_output<E, Loss, Model>(setup, inputs.host_layout().view(),
+        detail::forwarding::require_output<E, Loss, Model>(setup, inputs.host_layout().view(),
                                                    data->fields(), output, options);
       },
       columns ? columns->total : 0);

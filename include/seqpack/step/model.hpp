@@ -51,7 +51,7 @@ struct model_input : Packed... {
   shard place;                              ///< this rank's
 };
 
-namespace modelling {
+namespace detail {
 
 template <class Tag, class T>
 constexpr const row_view<const T>& find_packed(const packed_field<Tag, T>& f) {
@@ -63,12 +63,12 @@ inline constexpr bool is_output = false;
 template <class T>
 inline constexpr bool is_output<model_output<T>> = true;
 
-}  // namespace modelling
+}  // namespace detail
 
 /// The packed rows of a field that the model has asked for: [T / CP, D], 0 in padding.
 template <field_tag Tag, class Input>
 constexpr const auto& packed_rows(Tag, const Input& input) {
-  return modelling::find_packed<Tag>(input);
+  return detail::find_packed<Tag>(input);
 }
 
 /// For a model that takes packed parameters.
@@ -110,7 +110,7 @@ concept model = requires(M& m, const Input& input) {
   requires std::same_as<std::remove_cv_t<decltype(std::remove_cvref_t<M>::attention)>,
                         attention_input>;
   requires std::same_as<std::remove_cv_t<decltype(std::remove_cvref_t<M>::output)>, output_kind>;
-  requires modelling::is_output<std::remove_cvref_t<decltype(m(input))>>;
+  requires detail::is_output<std::remove_cvref_t<decltype(m(input))>>;
 };
 
 }  // namespace seqpack

@@ -21,7 +21,7 @@
 #include "seqpack/logprob/logits.hpp"
 #include "seqpack/step/model.hpp"
 
-namespace seqpack::forwarding {
+namespace seqpack::detail::forwarding {
 
 /// Memory of one packed field.
 template <field_tag Tag, class Fields>
@@ -41,7 +41,7 @@ struct field_memory {
       : memory(where, elements(count, payload)), rows(memory.data(), count, payload) {}
 
   static offset_t elements(offset_t count, offset_t payload) {
-    view_checks::require_elements<T>("packed rows * payload", count, payload);
+    detail::require_elements<T>("packed rows * payload", count, payload);
     return count * payload;
   }
 };
@@ -127,7 +127,7 @@ class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
     }
     const offset_t queries = view.batch == 0 ? 0 : divide(view.shard_tokens(), view.batch);
     const offset_t masks = apart ? view.batch : offset_t{1};
-    view_checks::require_elements<bool>("attention mask rows * width", masks * queries, width);
+    detail::require_elements<bool>("attention mask rows * width", masks * queries, width);
     mask_ = workspace<bool>(where, masks * queries * width);
     const row_view<bool> mask(mask_.data(), masks * queries, width);
     causal_mask(where, view, mine, apart ? starts : row_view<std::int64_t>{}, mask);
@@ -148,4 +148,4 @@ class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
   input_type input_{};
 };
 
-}  // namespace seqpack::forwarding
+}  // namespace seqpack::detail::forwarding

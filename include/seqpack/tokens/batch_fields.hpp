@@ -93,7 +93,7 @@ constexpr auto sequence_field(Tag, Values&& values) {
   return sequence_field_t<Tag, typename std::remove_const_t<decltype(rows)>::element_type>{rows};
 }
 
-namespace batch_fields {
+namespace detail {
 
 template <class Field>
 struct tag_of;
@@ -118,7 +118,7 @@ inline constexpr bool of_its_kind =
     tag_of<Field>::per_token ? !std::is_same_v<typename tag_of<Field>::type, sample_mask_t>
                              : !std::is_same_v<typename tag_of<Field>::type, token_mask_t>;
 
-}  // namespace batch_fields
+}  // namespace detail
 
 /// The fields of a batch. Views, nothing else: trivially copyable, host or device memory.
 ///
@@ -126,9 +126,9 @@ inline constexpr bool of_its_kind =
 template <class... Fields>
 struct field_list : Fields... {
   static_assert(
-      ((batch_fields::count<typename batch_fields::tag_of<Fields>::type, Fields...> == 1) && ...),
+      ((detail::count<typename detail::tag_of<Fields>::type, Fields...> == 1) && ...),
       "two fields of a batch have the same name");
-  static_assert((batch_fields::of_its_kind<Fields> && ...),
+  static_assert((detail::of_its_kind<Fields> && ...),
                 "token_mask has a value for each token, sample_mask for each sequence");
 
   constexpr explicit field_list(const Fields&... fields) : Fields(fields)... {}
@@ -138,7 +138,7 @@ struct field_list : Fields... {
 template <field_tag... Tags>
 struct field_tags {};
 
-namespace batch_fields {
+namespace detail {
 
 // Overload resolution finds the field of a name among the bases of a list.
 template <class Tag, class Table>
@@ -155,15 +155,15 @@ struct is_list : std::false_type {};
 template <class... Fields>
 struct is_list<field_list<Fields...>> : std::true_type {};
 
-}  // namespace batch_fields
+}  // namespace detail
 
 /// Whether a list has a per-token field of the name.
 template <class List, class Tag>
-concept has_token_field = requires(const List& list) { batch_fields::find_tokens<Tag>(list); };
+concept has_token_field = requires(const List& list) { detail::find_tokens<Tag>(list); };
 /// Whether a list has a per-sequence field of the name.
 template <class List, class Tag>
 concept has_sequence_field =
-    requires(const List& list) { batch_fields::find_sequences<Tag>(list); };
+    requires(const List& list) { detail::find_sequences<Tag>(list); };
 /// Whether a list has a field of the name.
 template <class List, class Tag>
 concept has_field = has_token_field<List, Tag> || has_sequence_field<List, Tag>;
@@ -172,16 +172,16 @@ concept has_field = has_token_field<List, Tag> || has_sequence_field<List, Tag>;
 template <field_tag Tag, class List>
   requires has_token_field<List, Tag>
 SEQPACK_HD constexpr const auto& tokens_of(Tag, const List& list) {
-  return batch_fields::find_tokens<Tag>(list);
+  return detail::find_tokens<Tag>(list);
 }
 /// The view of a per-sequence field.
 template <field_tag Tag, class List>
   requires has_sequence_field<List, Tag>
 SEQPACK_HD constexpr const auto& sequences_of(Tag, const List& list) {
-  return batch_fields::find_sequences<Tag>(list);
+  return detail::find_sequences<Tag>(list);
 }
 
-namespace batch_fields {
+namespace detail {
 
 template <class X>
 struct asked {
@@ -193,11 +193,11 @@ struct asked<X> {
   using type = typename X::fields;
 };
 
-}  // namespace batch_fields
+}  // namespace detail
 
 /// The fields that a loss or a model asks for: its `fields`, or none.
 template <class X>
-using asked_fields = typename batch_fields::asked<X>::type;
+using asked_fields = typename detail::asked<X>::type;
 
 /// What a training step takes: a batch declares its fields, among them input_ids, of integers.
 /// `fields()` is called where it is needed; the memory behind its views belongs to the batch or to
@@ -214,7 +214,7 @@ using asked_fields = typename batch_fields::asked<X>::type;
 ///     };
 template <class B>
 concept batch = requires(const B& b) {
-  requires batch_fields::is_list<std::remove_cvref_t<decltype(b.fields())>>::value;
+  requires detail::is_list<std::remove_cvref_t<decltype(b.fields())>>::value;
   requires has_token_field<std::remove_cvref_t<decltype(b.fields())>, input_ids_t>;
   requires std::integral<
       typename std::remove_cvref_t<decltype(tokens_of(input_ids, b.fields()))>::value_type>;

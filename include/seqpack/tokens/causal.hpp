@@ -20,7 +20,7 @@
 
 namespace seqpack {
 
-namespace causal_masking {
+namespace detail::causal_masking {
 
 /// Where the document of each token of a batch begins, [B, S]; one row of work per batch row.
 template <class View, class Ids>
@@ -54,19 +54,19 @@ struct document_position {
   batch_view<const std::int64_t> starts;  ///< where the document of each begins
 
   template <class Executor, class View>
-  void require(checks::subject whose, const View& view) const {
-    checks::require_equal(whose, "document starts rows", starts.batch(), view.batch,
+  void require(detail::subject whose, const View& view) const {
+    detail::require_equal(whose, "document starts rows", starts.batch(), view.batch,
                           "the batch size of the layout");
     if (starts.batch() > 0 && starts.width() < view.longest_padded) {
       reject(whose.name("document starts columns"), starts.width(),
              "it must be at least " + std::to_string(view.longest_padded) +
                  ", the width of the batch");
     }
-    checks::require_memory(whose, "document starts", starts.data(), starts.positions());
-    checks::require_range<T>(whose, "largest position id", max_of(view.longest_padded - 1, 0));
+    detail::require_memory(whose, "document starts", starts.data(), starts.positions());
+    detail::require_range<T>(whose, "largest position id", max_of(view.longest_padded - 1, 0));
   }
   template <class Regions>
-  void add_reads(Regions& memory, checks::subject whose) const {
+  void add_reads(Regions& memory, detail::subject whose) const {
     memory.read(starts.touched(), whose, "document starts");
   }
   template <class View>
@@ -109,7 +109,7 @@ struct mask_operation {
   }
 };
 
-}  // namespace causal_masking
+}  // namespace detail::causal_masking
 
 /// The causal mask of this rank's queries: true where a key is hidden from a query, that is in its
 /// future, or in an earlier document where documents are kept apart.
@@ -131,22 +131,22 @@ void causal_mask(const E& where, const L& layout, shard at, const row_view<std::
   const offset_t width = view.batch == 0 ? masked.payload : view.longest_padded;
   const offset_t queries = view.batch == 0 ? 0 : view.shard_tokens() / view.batch;
   const bool apart = starts.data != nullptr;
-  checks::require_equal(checks::alone, "mask rows", masked.rows,
+  detail::require_equal(detail::alone, "mask rows", masked.rows,
                         apart ? view.batch * queries : queries, "the queries of this rank");
-  checks::require_equal(checks::alone, "mask columns", masked.payload, width,
+  detail::require_equal(detail::alone, "mask columns", masked.payload, width,
                         "the width of the batch");
-  checks::require_memory(checks::alone, "mask", masked.data, masked.rows * masked.payload);
+  detail::require_memory(detail::alone, "mask", masked.data, masked.rows * masked.payload);
   if (apart) {
-    checks::require_equal(checks::alone, "document starts", starts.rows * starts.payload,
+    detail::require_equal(detail::alone, "document starts", starts.rows * starts.payload,
                           view.batch * width, "the positions of the batch");
   }
-  checks::regions<1, 1> memory;
+  detail::regions<1, 1> memory;
   memory.read_layout(view);
-  memory.read(starts.touched(), checks::alone, "document starts");
-  memory.write(masked.touched(), checks::alone, "mask");
+  memory.read(starts.touched(), detail::alone, "document starts");
+  memory.write(masked.touched(), detail::alone, "mask");
   memory.require_apart();
   using view_type = std::remove_const_t<decltype(view)>;
-  execute(where, causal_masking::mask_operation<view_type>{view, at, masked, starts.data});
+  execute(where, detail::causal_masking::mask_operation<view_type>{view, at, masked, starts.data});
 }
 
 /// Where the document of each token begins: the token behind the last end-of-document token before
@@ -163,23 +163,23 @@ template <executor E, layout L, element T>
 void document_starts(const E& where, const L& layout, const batch_view<T>& ids,
                      offset_t end_of_document, const row_view<std::int64_t>& starts) {
   const auto view = layout.view();
-  checks::require_equal(checks::alone, "ids rows", ids.batch(), view.batch,
+  detail::require_equal(detail::alone, "ids rows", ids.batch(), view.batch,
                         "the batch size of the layout");
-  checks::require_equal(checks::alone, "document starts rows", starts.rows, ids.batch(),
+  detail::require_equal(detail::alone, "document starts rows", starts.rows, ids.batch(),
                         "the rows of the batch");
-  checks::require_equal(checks::alone, "document starts columns", starts.payload, ids.width(),
+  detail::require_equal(detail::alone, "document starts columns", starts.payload, ids.width(),
                         "the width of the batch");
-  checks::require_equal(checks::alone, "ids payload", ids.payload(), 1, "one id per token");
-  checks::require_memory(checks::alone, "ids", ids.data(), ids.positions());
-  checks::require_memory(checks::alone, "document starts", starts.data,
+  detail::require_equal(detail::alone, "ids payload", ids.payload(), 1, "one id per token");
+  detail::require_memory(detail::alone, "ids", ids.data(), ids.positions());
+  detail::require_memory(detail::alone, "document starts", starts.data,
                          starts.rows * starts.payload);
-  checks::regions<1, 1> memory;
+  detail::regions<1, 1> memory;
   memory.read_layout(view);
-  memory.read(ids.touched(), checks::alone, "ids");
-  memory.write(starts.touched(), checks::alone, "document starts");
+  memory.read(ids.touched(), detail::alone, "ids");
+  memory.write(starts.touched(), detail::alone, "document starts");
   memory.require_apart();
   using view_type = std::remove_const_t<decltype(view)>;
-  using operation = causal_masking::start_operation<view_type, batch_view<T>>;
+  using operation = detail::causal_masking::start_operation<view_type, batch_view<T>>;
   execute(where, operation{view, ids, starts, end_of_document});
 }
 
@@ -187,9 +187,9 @@ void document_starts(const E& where, const L& layout, const batch_view<T>& ids,
 /// \param starts of document_starts, [B, S]
 template <class Out>
 auto document_position_ids(const row_view<std::int64_t>& starts, Out&& out) {
-  using T = token_functions::element_of<Out>;
+  using T = detail::token_functions::element_of<Out>;
   const batch_view<const std::int64_t> table(starts.data, starts.rows, starts.payload);
-  return token_array<T, causal_masking::document_position<T>>{row_view(out), {table}};
+  return token_array<T, detail::causal_masking::document_position<T>>{row_view(out), {table}};
 }
 
 }  // namespace seqpack

@@ -33,7 +33,7 @@ SEQPACK_HD constexpr offset_t real_tokens(const View& view, shard at, offset_t s
   return count;
 }
 
-namespace counting {
+namespace detail::counting {
 
 template <class View, class T>
 struct count_operation {
@@ -52,7 +52,7 @@ struct count_operation {
   }
 };
 
-}  // namespace counting
+}  // namespace detail::counting
 
 /// Writes the real tokens of every slot in the shard of one rank: one entry per sequence and none
 /// for the ghost, which has no real token.
@@ -65,18 +65,18 @@ void real_tokens_per_sequence(const E& where, const L& layout, shard at, Out&& o
   const auto view = layout.view();
   view.require_place(at);
   const row_view counts(out);
-  checks::require_equal(checks::alone, "counts", counts.rows, view.sequences,
+  detail::require_equal(detail::alone, "counts", counts.rows, view.sequences,
                         "the sequences of the layout");
-  checks::require_memory(checks::alone, "counts", counts.data, counts.rows);
+  detail::require_memory(detail::alone, "counts", counts.data, counts.rows);
   using T = typename std::remove_const_t<decltype(counts)>::element_type;
-  checks::require_layout(view);
-  checks::regions<0, 1> memory;
+  detail::require_layout(view);
+  detail::regions<0, 1> memory;
   memory.read_layout(view);
-  memory.write(counts.touched(), checks::alone, "counts");
+  memory.write(counts.touched(), detail::alone, "counts");
   memory.require_apart();
-  checks::require_range<T>(checks::alone, "largest count", min_of(view.longest, view.rows(at)));
+  detail::require_range<T>(detail::alone, "largest count", min_of(view.longest, view.rows(at)));
   execute(where,
-          counting::count_operation<std::remove_const_t<decltype(view)>, T>{view, at, counts});
+          detail::counting::count_operation<std::remove_const_t<decltype(view)>, T>{view, at, counts});
 }
 
 /// Real tokens of a shard, of a layout on the host. O(runs of the shard).

@@ -15,7 +15,7 @@
 
 namespace seqpack {
 
-namespace masks {
+namespace detail::masks {
 
 struct row_extent {
   offset_t start;
@@ -78,7 +78,7 @@ struct mask_operation {
   }
 };
 
-}  // namespace masks
+}  // namespace detail::masks
 
 /// Reads a mask [B, S] of 0 and 1, where 1 marks the real tokens: writes each row's number of real
 /// tokens and the column of the first (0 for an empty row), for make_layout and left_padded_view.
@@ -94,25 +94,25 @@ void lengths_from_mask(const E& where, const batch_view<M>& mask, Lengths&& leng
                        Starts&& starts) {
   const row_view length_row(lengths);
   const row_view start_row(starts);
-  checks::require_equal(checks::alone, "mask payload", mask.payload(), 1, "one entry per token");
-  checks::require_equal(checks::alone, "lengths", length_row.rows, mask.batch(),
+  detail::require_equal(detail::alone, "mask payload", mask.payload(), 1, "one entry per token");
+  detail::require_equal(detail::alone, "lengths", length_row.rows, mask.batch(),
                         "the rows of the mask");
-  checks::require_equal(checks::alone, "starts", start_row.rows, mask.batch(),
+  detail::require_equal(detail::alone, "starts", start_row.rows, mask.batch(),
                         "the rows of the mask");
   using Length = typename std::remove_const_t<decltype(length_row)>::element_type;
   using Start = typename std::remove_const_t<decltype(start_row)>::element_type;
   static_assert(std::signed_integral<Length>, "a row that is refused has length -1");
-  checks::require_range<Length>(checks::alone, "largest length", mask.width());
-  checks::require_range<Start>(checks::alone, "largest start", max_of(mask.width() - 1, 0));
-  checks::require_memory(checks::alone, "mask", mask.data(), mask.positions());
-  checks::require_memory(checks::alone, "lengths", length_row.data, length_row.rows);
-  checks::require_memory(checks::alone, "starts", start_row.data, start_row.rows);
-  checks::regions<1, 2> memory;
-  memory.read(mask.touched(), checks::alone, "mask");
-  memory.write(length_row.touched(), checks::alone, "lengths");
-  memory.write(start_row.touched(), checks::alone, "starts");
+  detail::require_range<Length>(detail::alone, "largest length", mask.width());
+  detail::require_range<Start>(detail::alone, "largest start", max_of(mask.width() - 1, 0));
+  detail::require_memory(detail::alone, "mask", mask.data(), mask.positions());
+  detail::require_memory(detail::alone, "lengths", length_row.data, length_row.rows);
+  detail::require_memory(detail::alone, "starts", start_row.data, start_row.rows);
+  detail::regions<1, 2> memory;
+  memory.read(mask.touched(), detail::alone, "mask");
+  memory.write(length_row.touched(), detail::alone, "lengths");
+  memory.write(start_row.touched(), detail::alone, "starts");
   memory.require_apart();
-  const masks::mask_operation<M, Length, Start> operation{mask, length_row, start_row};
+  const detail::masks::mask_operation<M, Length, Start> operation{mask, length_row, start_row};
   if constexpr (host_executor<E>) {
     for (offset_t b = 0; b < mask.batch(); ++b) {
       if (operation.extent_of(b).length < 0) operation.refuse(b);

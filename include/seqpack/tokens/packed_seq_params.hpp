@@ -47,7 +47,7 @@ struct packed_seq_params {
   std::span<const Index> cu_seqlens_shard;  ///< cu_seqlens_padded / CP, the bounds in every shard
 };
 
-namespace attention {
+namespace detail {
 
 /// One entry of an output per entry of an array of bounds.
 template <class From, class To, class Function>
@@ -85,17 +85,17 @@ struct times {
 
 template <class From, class To>
 void require_bounds(std::span<const From> from, const row_view<To>& to) {
-  checks::require_equal(checks::alone, "bounds", to.rows, static_cast<offset_t>(from.size()),
+  detail::require_equal(detail::alone, "bounds", to.rows, static_cast<offset_t>(from.size()),
                         "the entries of cu_seqlens");
-  checks::require_memory(checks::alone, "bounds", to.data, to.rows);
-  checks::regions<1, 1> memory;
-  memory.read(bytes_of(from.data(), static_cast<offset_t>(from.size())), checks::alone,
+  detail::require_memory(detail::alone, "bounds", to.data, to.rows);
+  detail::regions<1, 1> memory;
+  memory.read(bytes_of(from.data(), static_cast<offset_t>(from.size())), detail::alone,
               "cu_seqlens");
-  memory.write(to.touched(), checks::alone, "bounds");
+  memory.write(to.touched(), detail::alone, "bounds");
   memory.require_apart();
 }
 
-}  // namespace attention
+}  // namespace detail
 
 /// Writes the bounds of a shard, cu_seqlens_padded / CP: the same for every rank, as every rank
 /// owns the same number of tokens of a sequence.
@@ -107,17 +107,17 @@ template <executor E, layout L, class Out>
   requires runs_on<E, L>
 void shard_bounds(const E& where, const L& layout, Out&& out) {
   const auto view = layout.view();
-  checks::require_range<token_functions::element_of<Out>>(checks::alone, "largest bound",
+  detail::require_range<detail::token_functions::element_of<Out>>(detail::alone, "largest bound",
                                                           view.shard_tokens());
   const row_view to(out);
   using To = typename std::remove_const_t<decltype(to)>::element_type;
   const auto from = view.cu_seqlens_padded();
-  attention::require_bounds(from, to);
-  checks::regions<0, 1> memory;
+  detail::require_bounds(from, to);
+  detail::regions<0, 1> memory;
   memory.read_layout(view);
-  memory.write(to.touched(), checks::alone, "bounds");
+  memory.write(to.touched(), detail::alone, "bounds");
   memory.require_apart();
-  using operation = attention::bounds_operation<typename L::index_type, To, attention::divided_by>;
+  using operation = detail::bounds_operation<typename L::index_type, To, detail::divided_by>;
   execute(where, operation{from.data(), to, {view.cp.size()}});
 }
 
@@ -131,12 +131,12 @@ void shard_bounds(const E& where, const L& layout, Out&& out) {
 template <executor E, layout_index Index, class Out>
 void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t heads,
                     offset_t head_dim, Out&& out) {
-  static_assert(std::same_as<token_functions::element_of<Out>, std::int64_t>,
+  static_assert(std::same_as<detail::token_functions::element_of<Out>, std::int64_t>,
                 "ragged offsets count elements and pass 2^31 early: they are std::int64_t");
   if (heads < 1) reject("heads", heads, "it must be at least 1");
   if (head_dim < 1) reject("head_dim", head_dim, "it must be at least 1");
   const row_view<std::int64_t> to(out);
-  attention::require_bounds(bounds, to);
+  detail::require_bounds(bounds, to);
   constexpr offset_t largest = std::numeric_limits<offset_t>::max();
   offset_t most = 1;  // of the bounds, where they can be read here
   if constexpr (host_executor<E>) {
@@ -153,7 +153,7 @@ void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t head
            "the last offset, " + std::to_string(most) + " times that, must be at most " +
                std::to_string(largest));
   }
-  execute(where, attention::bounds_operation<Index, std::int64_t, attention::times>{
+  execute(where, detail::bounds_operation<Index, std::int64_t, detail::times>{
                      bounds.data(), to, {heads * head_dim, largest / (heads * head_dim)}});
 }
 
@@ -175,15 +175,15 @@ packed_seq_params<typename L::index_type> make_packed_seq_params(
     const E& where, const L& layout, std::span<typename L::index_type> seq_idx,
     std::span<typename L::index_type> shard_cu) {
   const auto view = layout.view();
-  checks::require_equal(checks::alone, "seq_idx", static_cast<offset_t>(seq_idx.size()), view.total,
+  detail::require_equal(detail::alone, "seq_idx", static_cast<offset_t>(seq_idx.size()), view.total,
                         "the tokens of the layout");
-  checks::require_equal(checks::alone, "bounds", static_cast<offset_t>(shard_cu.size()),
+  detail::require_equal(detail::alone, "bounds", static_cast<offset_t>(shard_cu.size()),
                         view.segments + 1, "the entries of cu_seqlens");
-  checks::require_memory(checks::alone, "bounds", shard_cu.data(), view.segments + 1);
-  checks::regions<0, 2> memory;
+  detail::require_memory(detail::alone, "bounds", shard_cu.data(), view.segments + 1);
+  detail::regions<0, 2> memory;
   memory.read_layout(view);
-  memory.write(row_view(seq_idx).touched(), checks::alone, "seq_idx");
-  memory.write(row_view(shard_cu).touched(), checks::alone, "bounds");
+  memory.write(row_view(seq_idx).touched(), detail::alone, "seq_idx");
+  memory.write(row_view(shard_cu).touched(), detail::alone, "bounds");
   memory.require_apart();
   per_token(where, layout, full_row, sequence_index(seq_idx));
   shard_bounds(where, layout, shard_cu);

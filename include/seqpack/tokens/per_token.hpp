@@ -42,13 +42,13 @@ struct label_options {
   offset_t vocabulary = dynamic;
 };
 
-namespace token_functions {
+namespace detail::token_functions {
 
 template <class T>
 struct position_id {
   template <class Executor, class View>
-  void require(checks::subject whose, const View& view) const {
-    checks::require_range<T>(whose, "largest position id", max_of(view.longest_padded - 1, 0));
+  void require(detail::subject whose, const View& view) const {
+    detail::require_range<T>(whose, "largest position id", max_of(view.longest_padded - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
@@ -59,8 +59,8 @@ struct position_id {
 template <class T>
 struct sequence_index {
   template <class Executor, class View>
-  void require(checks::subject whose, const View& view) const {
-    checks::require_range<T>(whose, "largest sequence index", max_of(view.segments - 1, 0));
+  void require(detail::subject whose, const View& view) const {
+    detail::require_range<T>(whose, "largest sequence index", max_of(view.segments - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
@@ -71,7 +71,7 @@ struct sequence_index {
 template <class T>
 struct padding_flag {
   template <class Executor, class View>
-  void require(checks::subject, const View&) const {}
+  void require(detail::subject, const View&) const {}
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
     return static_cast<T>(!token.real());
@@ -94,7 +94,7 @@ struct label {
   label_options options;
 
   template <class Executor, class View>
-  void require(checks::subject whose, const View& view) const {
+  void require(detail::subject whose, const View& view) const {
     if (options.shift < 1) {
       reject(whose.name("label shift"), options.shift, "it must be at least 1");
     }
@@ -102,8 +102,8 @@ struct label {
       reject(whose.name("ignored label"), options.ignore, "the label type " + label_range<T>());
     }
     require_vocabulary(whose);
-    checks::require_equal(whose, "tokens payload", tokens.payload(), 1, "one id per token");
-    checks::require_table<Executor>(whose, "tokens", view, tokens, false);
+    detail::require_equal(whose, "tokens payload", tokens.payload(), 1, "one id per token");
+    detail::require_table<Executor>(whose, "tokens", view, tokens, false);
     if (!may_lose && options.vocabulary == dynamic) return;
     if constexpr (std::is_arithmetic_v<id> && host_executor<Executor>) {
       require_ids(whose, view);
@@ -114,7 +114,7 @@ struct label {
     }
   }
   template <class Regions>
-  void add_reads(Regions& memory, checks::subject whose) const {
+  void add_reads(Regions& memory, detail::subject whose) const {
     memory.read(tokens.touched(), whose, "tokens");
     memory.read(tokens.bounds_touched(), whose, "tokens bounds");
   }
@@ -179,7 +179,7 @@ struct label {
       return largest_whole<offset_t>;
     }
   }
-  void require_vocabulary(checks::subject whose) const {
+  void require_vocabulary(detail::subject whose) const {
     const offset_t size = options.vocabulary;
     if (size == dynamic) return;
     if (!std::is_arithmetic_v<id>) {
@@ -202,7 +202,7 @@ struct label {
 
   /// Every id that becomes a label, in whatever shard: all ranks come to the same verdict.
   template <class View>
-  void require_ids(checks::subject whose, const View& view) const {
+  void require_ids(detail::subject whose, const View& view) const {
     for (offset_t slot = 0; slot < view.sequences; ++slot) {
       const offset_t b = view.batch_row(slot);
       const offset_t lead = tokens.lead(b);
@@ -225,7 +225,7 @@ struct batch_position {
   offset_t width;
 
   template <class Executor, class View>
-  void require(checks::subject whose, const View& view) const {
+  void require(detail::subject whose, const View& view) const {
     if (!product_within(view.batch, width, max_tokens)) {
       reject(whose.name("batch size * width"),
              std::to_string(view.batch) + " * " + std::to_string(width),
@@ -239,7 +239,7 @@ struct batch_position {
     if constexpr (std::unsigned_integral<T>) {
       reject(whose.name("element type"), "unsigned", "it must hold -1, for padding");
     }
-    checks::require_range<T>(whose, "largest batch position", max_of(view.batch * width - 1, 0));
+    detail::require_range<T>(whose, "largest batch position", max_of(view.batch * width - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
@@ -251,8 +251,8 @@ struct batch_position {
 template <class T>
 struct row_position {
   template <class Executor, class View>
-  void require(checks::subject whose, const View& view) const {
-    checks::require_range<T>(whose, "largest row", max_of(view.total - 1, 0));
+  void require(detail::subject whose, const View& view) const {
+    detail::require_range<T>(whose, "largest row", max_of(view.total - 1, 0));
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
@@ -342,26 +342,26 @@ struct token_operation {
 };
 
 template <class E, class View, class Place, class T, class Function>
-void require_array(checks::subject whose, const View& view, Place at,
+void require_array(detail::subject whose, const View& view, Place at,
                    const token_array<T, Function>& array) {
-  checks::require_equal(whose, "rows", array.out.rows, view.rows(at),
+  detail::require_equal(whose, "rows", array.out.rows, view.rows(at),
                         "the tokens of the layout in this place");
-  checks::require_equal(whose, "payload", array.out.payload, 1, "one element per token");
-  checks::require_memory(whose, "elements", array.out.data, array.out.rows);
+  detail::require_equal(whose, "payload", array.out.payload, 1, "one element per token");
+  detail::require_memory(whose, "elements", array.out.data, array.out.rows);
   if constexpr (requires { array.function.template require<E>(whose, view); }) {
     array.function.template require<E>(whose, view);
   }
 }
 
 template <class Regions, class T, class Function>
-void add_regions(Regions& memory, checks::subject whose, const token_array<T, Function>& array) {
+void add_regions(Regions& memory, detail::subject whose, const token_array<T, Function>& array) {
   memory.write(array.out.touched(), whose, "elements");
   if constexpr (requires { array.function.add_reads(memory, whose); }) {
     array.function.add_reads(memory, whose);
   }
 }
 
-}  // namespace token_functions
+}  // namespace detail::token_functions
 
 // Each of the following names an array for `per_token`: `out` is a row_view or a contiguous range
 // with one element per token of the place.
@@ -369,22 +369,22 @@ void add_regions(Regions& memory, checks::subject whose, const token_array<T, Fu
 /// Positions that restart at 0 with every sequence and go on counting in its padding.
 template <class Out>
 auto position_ids(Out&& out) {
-  using T = token_functions::element_of<Out>;
-  return token_array<T, token_functions::position_id<T>>{row_view(out), {}};
+  using T = detail::token_functions::element_of<Out>;
+  return token_array<T, detail::token_functions::position_id<T>>{row_view(out), {}};
 }
 
 /// The slot that owns the token, its padding included; the ghost's is the number of sequences.
 template <class Out>
 auto sequence_index(Out&& out) {
-  using T = token_functions::element_of<Out>;
-  return token_array<T, token_functions::sequence_index<T>>{row_view(out), {}};
+  using T = detail::token_functions::element_of<Out>;
+  return token_array<T, detail::token_functions::sequence_index<T>>{row_view(out), {}};
 }
 
 /// 1 (true) in padding, 0 (false) at real tokens.
 template <class Out>
 auto padding_mask(Out&& out) {
-  using T = token_functions::element_of<Out>;
-  return token_array<T, token_functions::padding_flag<T>>{row_view(out), {}};
+  using T = detail::token_functions::element_of<Out>;
+  return token_array<T, detail::token_functions::padding_flag<T>>{row_view(out), {}};
 }
 
 /// The shift-th next token of the same sequence, from a batch of token ids, and options.ignore at
@@ -397,27 +397,27 @@ auto padding_mask(Out&& out) {
 /// status of the layout, which `check()` of the layout throws, and its label is options.ignore.
 template <class Tokens, class Out>
 auto labels(const Tokens& tokens, Out&& out, label_options options = {}) {
-  using T = token_functions::element_of<Out>;
+  using T = detail::token_functions::element_of<Out>;
   static_assert(token_table<Tokens>,
                 "labels come from a batch: a batch_view, left_padded_view or "
                 "ragged_view of token ids");
-  return token_array<T, token_functions::label<T, Tokens>>{row_view(out), {tokens, options}};
+  return token_array<T, detail::token_functions::label<T, Tokens>>{row_view(out), {tokens, options}};
 }
 
 /// Gather indices into a batch of the given width: b * width + s, and -1 in padding.
 /// \throws invalid_input for a width outside of [0, max_tokens].
 template <class Out>
 auto batch_index(Out&& out, offset_t width) {
-  layout_inputs::require_width(width);
-  using T = token_functions::element_of<Out>;
-  return token_array<T, token_functions::batch_position<T>>{row_view(out), {width}};
+  detail::require_width(width);
+  using T = detail::token_functions::element_of<Out>;
+  return token_array<T, detail::token_functions::batch_position<T>>{row_view(out), {width}};
 }
 
 /// Gather indices into the full row: t, padding included.
 template <class Out>
 auto row_index(Out&& out) {
-  using T = token_functions::element_of<Out>;
-  return token_array<T, token_functions::row_position<T>>{row_view(out), {}};
+  using T = detail::token_functions::element_of<Out>;
+  return token_array<T, detail::token_functions::row_position<T>>{row_view(out), {}};
 }
 
 /// Writes any number of per-token arrays of one place.
@@ -439,18 +439,18 @@ void per_token(const E& where, const L& layout, Place at,
                const token_array<T, Function>&... arrays) {
   const auto view = layout.view();
   view.require_place(at);
-  checks::require_layout(view);
+  detail::require_layout(view);
   offset_t index = 0;
-  (token_functions::require_array<E>(checks::of_array(index++), view, at, arrays), ...);
+  (detail::token_functions::require_array<E>(detail::of_array(index++), view, at, arrays), ...);
 
-  checks::regions<2 * sizeof...(T), sizeof...(T)> memory;
+  detail::regions<2 * sizeof...(T), sizeof...(T)> memory;
   memory.read_layout(view);
   index = 0;
-  (token_functions::add_regions(memory, checks::of_array(index++), arrays), ...);
+  (detail::token_functions::add_regions(memory, detail::of_array(index++), arrays), ...);
   memory.require_apart();
 
   using view_type = std::remove_const_t<decltype(view)>;
-  using operation = token_functions::token_operation<view_type, Place, token_array<T, Function>...>;
+  using operation = detail::token_functions::token_operation<view_type, Place, token_array<T, Function>...>;
   execute(where, operation{view, at, {arrays...}, (offset_t{sizeof(T)} + ...)});
 }
 

@@ -31,7 +31,7 @@ struct document_options {
 inline constexpr offset_t ignored_label = -100;
 static_assert(ignored_label < 0, "no id of a vocabulary is ignored");
 
-namespace targets {
+namespace detail::targets {
 
 /// The token that follows an end of a document is no target, where the rule is on.
 struct document_rule {
@@ -142,16 +142,16 @@ void require_field(Tag tag, const View& view, const Fields& fields) {
   const std::string name(Tag::name);
   if constexpr (has_token_field<Fields, Tag>) {
     const auto& table = tokens_of(tag, fields);
-    checks::require_equal(checks::alone, (name + " payload").c_str(), table.payload(), 1,
+    detail::require_equal(detail::alone, (name + " payload").c_str(), table.payload(), 1,
                           "one value per token");
-    checks::require_table<E>(checks::alone, name.c_str(), view, table, false);
+    detail::require_table<E>(detail::alone, name.c_str(), view, table, false);
   } else if constexpr (has_sequence_field<Fields, Tag>) {
     const auto& rows = sequences_of(tag, fields);
-    checks::require_equal(checks::alone, name.c_str(), rows.rows, view.batch,
+    detail::require_equal(detail::alone, name.c_str(), rows.rows, view.batch,
                           "the batch size of the layout");
-    checks::require_equal(checks::alone, (name + " payload").c_str(), rows.payload, 1,
+    detail::require_equal(detail::alone, (name + " payload").c_str(), rows.payload, 1,
                           "one value per sequence");
-    checks::require_memory(checks::alone, name.c_str(), rows.data, rows.rows);
+    detail::require_memory(detail::alone, name.c_str(), rows.data, rows.rows);
   }
 }
 
@@ -160,23 +160,23 @@ void require_field(Tag tag, const View& view, const Fields& fields) {
 template <class View, class... Fields>
 void require_apart(const char* what, const footprint& written, const View& view,
                    const field_list<Fields...>& fields) {
-  using batch_fields::tag_of;
-  checks::regions<2 * sizeof...(Fields), 1> memory;
+  using detail::tag_of;
+  detail::regions<2 * sizeof...(Fields), 1> memory;
   const auto add = [&]<class Field>(const Field& field) {
     constexpr std::string_view name = tag_of<Field>::type::name;
     if constexpr (tag_of<Field>::per_token) {
-      memory.read(field.tokens.touched(), checks::alone, name);
-      memory.read(field.tokens.bounds_touched(), checks::alone, name, " bounds");
+      memory.read(field.tokens.touched(), detail::alone, name);
+      memory.read(field.tokens.bounds_touched(), detail::alone, name, " bounds");
     } else {
-      memory.read(field.sequences.touched(), checks::alone, name);
+      memory.read(field.sequences.touched(), detail::alone, name);
     }
   };
   memory.read_layout(view);
   (add(static_cast<const Fields&>(fields)), ...);
-  memory.write(written, checks::alone, what);
+  memory.write(written, detail::alone, what);
   memory.require_apart();
 }
 
-}  // namespace targets
+}  // namespace detail::targets
 
 }  // namespace seqpack

@@ -21,15 +21,15 @@ struct rank_of_another_type : single_thread {
 };
 static_assert(!thread_group<no_reduce> && !thread_group<rank_of_another_type>);
 
-static_assert(row_chunks::length<std::uint16_t> == 8 && row_chunks::length<float> == 4);
-static_assert(row_chunks::length<double> == 2 && row_chunks::length<char> == 16);
+static_assert(detail::length<std::uint16_t> == 8 && detail::length<float> == 4);
+static_assert(detail::length<double> == 2 && detail::length<char> == 16);
 struct three_bytes {
   char at[3];
 };
 struct two_floats {
   float at[2];
 };
-static_assert(row_chunks::length<three_bytes> == 1 && row_chunks::length<two_floats> == 1);
+static_assert(detail::length<three_bytes> == 1 && detail::length<two_floats> == 1);
 
 struct plain {
   offset_t rows() const { return 1; }

@@ -464,7 +464,7 @@ void check_near(const std::vector<T>& found, const std::vector<T>& wanted, doubl
 using computed_types = std::tuple<float, double>;
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_form_for_many_threads_does_the_same, T, computed_types) {
   using C = compute_type<T>;
-  namespace impl = label_log_probing;
+  namespace impl = detail::label_log_probing;
   constexpr double allowed = sizeof(C) == 8 ? 1e-14 : 1e-6;
   for (const offset_t columns : {1, 3, 8, 33, 1000}) {
     std::mt19937 random(static_cast<unsigned>(columns));

@@ -470,7 +470,7 @@ BOOST_AUTO_TEST_CASE(case_58_elements_above_two_to_the_31) {
   const auto layout = make_layout(std::vector<offset_t>(9, width));
   const sparse_memory<std::int8_t> target(9 * width * payload);
   const row_view rows(target.data(), 9 * width, payload);
-  const auto move = packing::make_operation(layout.view(), full_row, field(view, rows));
+  const auto move = detail::packing::make_operation(layout.view(), full_row, field(view, rows));
   move.process(9 * width - 1, 9 * width);
   BOOST_TEST(target.data()[2415919103] == 42);
   target.data()[2415919103] = 0;
@@ -515,7 +515,7 @@ BOOST_AUTO_TEST_CASE(case_61_many_packed_tokens) {
   const sparse_memory<std::int8_t> back(2 * width * payload);
   rows.data()[tokens * payload - 1] = 7;
   const auto layout = make_layout(std::vector<offset_t>{tokens - 100, 100});
-  const auto move = unpacking::make_operation<unpacking::write::everything>(
+  const auto move = detail::unpacking::make_operation<detail::unpacking::write::everything>(
       layout.view(), full_row,
       field(row_view<const std::int8_t>(rows.data(), tokens, payload),
             batch_view(back.data(), 2, width, payload)));

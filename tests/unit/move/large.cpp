@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(the_last_rows_and_units_of_more_than_two_to_the_31_elements
   const sparse_memory<std::int8_t> source(elements);
   set_marks(source);
   const sparse_memory<std::int8_t> target(elements);
-  const auto move = packing::make_operation(layout.view(), full_row,
+  const auto move = detail::packing::make_operation(layout.view(), full_row,
                                             field(batch_view(source.data(), 1, tokens, payload),
                                                   row_view(target.data(), tokens, payload)));
   BOOST_TEST(move.units() == elements / 16);
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(more_than_two_to_the_31_units) {
   const auto layout = make_layout(std::vector{tokens});
   const sparse_memory<std::int8_t> source(tokens * width);
   const sparse_memory<std::int8_t> target(tokens * width);
-  const auto move = packing::make_operation(
+  const auto move = detail::packing::make_operation(
       layout.view(), full_row,
       field(batch_view(source.data(), 1, tokens, width), row_view(target.data(), tokens, width)));
   const offset_t last = tokens * width - 1;
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(packed_tokens_times_elements_above_two_to_the_31) {
   const sparse_memory<std::int8_t> source(2 * (count - 5) * width);
   source[count * width - 1] = 42;  // the last real element of sequence 1
   const sparse_memory<std::int8_t> row(count * width);
-  const auto move = packing::make_operation(
+  const auto move = detail::packing::make_operation(
       layout.view(), full_row,
       field(batch_view(source.data(), 2, count - 5, width), row_view(row.data(), count, width)));
   move.process(count - 10, count);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(total_above_the_range_of_32_bits) {
   const sparse_memory<std::int8_t> source(3 * half);
   source[3 * half - 1] = 7;
   const sparse_memory<std::int8_t> row(3 * half);
-  const auto move = packing::make_operation(
+  const auto move = detail::packing::make_operation(
       layout.view(), full_row,
       field(batch_view(source.data(), 3, half), row_view(row.data(), 3 * half)));
   move.process(3 * half - 1, 3 * half);

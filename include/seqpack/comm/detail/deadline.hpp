@@ -20,7 +20,7 @@ inline void require_deadline(std::chrono::milliseconds deadline) {
   }
 }
 
-namespace waiting {
+namespace detail {
 
 /// Polls until done() says so.
 /// \returns whether it did before the deadline passed.
@@ -50,6 +50,6 @@ bool wait_until(std::chrono::milliseconds deadline, const Done& done) {
   }
 }
 
-}  // namespace waiting
+}  // namespace detail
 
 }  // namespace seqpack

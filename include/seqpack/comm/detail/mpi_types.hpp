@@ -16,7 +16,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/view.hpp"
 
-namespace seqpack::mpi {
+namespace seqpack::detail::mpi {
 
 /// MPI's own type for those that it knows; for all others, as for 128-bit integers and the floating
 /// point types of newer standards, MPI_DATATYPE_NULL.
@@ -143,4 +143,4 @@ class operation {
   bool made_ = false;
 };
 
-}  // namespace seqpack::mpi
+}  // namespace seqpack::detail::mpi

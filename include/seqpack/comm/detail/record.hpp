@@ -18,7 +18,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 
-namespace seqpack::records {
+namespace seqpack::detail::records {
 
 /// Bytes that a record has room for.
 inline constexpr std::size_t room = 216;
@@ -162,4 +162,4 @@ T read(std::span<const std::byte> from) {
   return traits<T>::read(r);
 }
 
-}  // namespace seqpack::records
+}  // namespace seqpack::detail::records

@@ -11,7 +11,7 @@
 #include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/tiled.hpp"
 
-namespace seqpack::launching {
+namespace seqpack::detail::launching {
 
 /// The threads of a block of `Size`, all of which must make the same calls.
 template <std::int32_t Size>
@@ -70,4 +70,4 @@ void for_each_tile(cudaStream_t stream, const Op& op) {
                               dim3(tile_threads), arguments, 0, stream));
 }
 
-}  // namespace seqpack::launching
+}  // namespace seqpack::detail::launching

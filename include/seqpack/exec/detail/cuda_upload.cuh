@@ -10,7 +10,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 
-namespace seqpack::launching {
+namespace seqpack::detail::launching {
 
 /// Bytes that travel with a launch.
 template <std::size_t Bytes>
@@ -54,4 +54,4 @@ void upload(cudaStream_t stream, void* to, std::size_t bytes, const Fill& fill) 
   upload<most_launch_bytes>(stream, to, bytes, fill);
 }
 
-}  // namespace seqpack::launching
+}  // namespace seqpack::detail::launching

@@ -16,7 +16,7 @@
 
 namespace seqpack {
 
-namespace layout_inputs {
+namespace detail {
 
 /// \throws invalid_input for a width that no batch has.
 constexpr void require_width(offset_t width) {
@@ -25,7 +25,7 @@ constexpr void require_width(offset_t width) {
   }
 }
 
-}  // namespace layout_inputs
+}  // namespace detail
 
 /// Why lengths or bounds were refused.
 enum class layout_error : std::int32_t {

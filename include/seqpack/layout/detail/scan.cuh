@@ -41,7 +41,7 @@ struct device_summary {
   }
 };
 
-namespace building {
+namespace detail::building {
 
 /// Sums over the slots so far. Saturating, so that no device data can make them wrap.
 struct scan_state {
@@ -137,7 +137,7 @@ struct bounds_input {
     const layout_status padded = check_bounds(
         cu_padded, slot, layout_error::cu_padded_first_not_zero, layout_error::cu_padded_decreases);
     if (!padded.ok()) return padded;
-    return adopted::check(rules, slot, length(slot), padded_length(rules, slot));
+    return detail::adopted::check(rules, slot, length(slot), padded_length(rules, slot));
   }
   SEQPACK_HD layout_status check_bounds(const Bound* bounds, offset_t slot, layout_error not_zero,
                                         layout_error decreases) const {
@@ -316,7 +316,7 @@ template <pinned_memory_resource Pinned = process_pinned_memory>
 device_summary read_summary(const device_summary* from, cudaStream_t stream,
                             const Pinned& pinned = {}) {
   device_summary summary;
-  staging::read(stream, pinned, &summary, from, sizeof summary);
+  detail::staging::read(stream, pinned, &summary, from, sizeof summary);
   return summary;
 }
 
@@ -349,13 +349,13 @@ layout_view<P, C, Index> view_of(const device_arrays<Index>& arrays, const P& pa
 }
 
 inline void require_sizes(offset_t sequences, offset_t width) {
-  layout_inputs::require_width(width);
+  detail::require_width(width);
   constexpr offset_t limit = max_total<std::int32_t> - 2;
   if (sequences < 0 || sequences > limit) {
     reject("number of sequences", sequences, "it must be from 0 to " + std::to_string(limit));
   }
 }
 
-}  // namespace building
+}  // namespace detail::building
 
 }  // namespace seqpack

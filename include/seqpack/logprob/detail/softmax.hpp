@@ -16,7 +16,7 @@
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/team.hpp"
 
-namespace seqpack::softmax {
+namespace seqpack::detail::softmax {
 
 /// What logits of type T are computed in: float for 16-bit and 32-bit ones, double for double.
 template <class T>
@@ -356,7 +356,7 @@ class chunk_sums {
 /// is summed as a tree, the chunks of a thread one after the other, compensated.
 template <bool Entropy, thread_group Group, class T, class C>
 SEQPACK_HD part<C> scan_row(const Group& group, const T* x, offset_t n, C scale) {
-  constexpr int length = row_chunks::length<T>;
+  constexpr int length = detail::length<T>;
   chunk_sums<Entropy, C> sums;
   group.read_row(
       x, n, [&](const T* chunk) { sums.template add<length>(chunk, scale); },
@@ -393,4 +393,4 @@ void gradient_row(const T* x, G* out, offset_t n, C scale, C log_sum_exp, C fact
   }
 }
 
-}  // namespace seqpack::softmax
+}  // namespace seqpack::detail::softmax

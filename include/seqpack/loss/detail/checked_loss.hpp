@@ -9,7 +9,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/loss/loss.hpp"
 
-namespace seqpack::losses {
+namespace seqpack::detail::losses {
 
 template <class Tags>
 inline constexpr bool is_field_tags = false;
@@ -142,4 +142,4 @@ constexpr auto checked(const L& loss) {
   }
 }
 
-}  // namespace seqpack::losses
+}  // namespace seqpack::detail::losses

@@ -18,7 +18,7 @@
 #include "seqpack/loss/metrics.hpp"
 #include "seqpack/tokens/targets.hpp"
 
-namespace seqpack::losses {
+namespace seqpack::detail::losses {
 
 /// Where a loss puts its value and its contributions to metrics: one row per group of sequences.
 template <class L>
@@ -28,7 +28,7 @@ template <metric... M>
 SEQPACK_HD void clear(double* row, metric_list<M...>) {
   row[0] = 0;
   [[maybe_unused]] std::size_t k = 0;
-  ((row[++k] = metric_math::neutral(M::kind)), ...);
+  ((row[++k] = detail::metric_math::neutral(M::kind)), ...);
 }
 
 template <metric... M>
@@ -44,7 +44,7 @@ template <thread_group Group, metric... M>
 SEQPACK_HD void gather(const Group& group, double* row, metric_list<M...>) {
   [[maybe_unused]] const auto all = [&](metric_kind kind, double& value) {
     value = group.reduce(value,
-                         [kind](double a, double b) { return metric_math::combine(kind, a, b); });
+                         [kind](double a, double b) { return detail::metric_math::combine(kind, a, b); });
   };
   [[maybe_unused]] std::size_t k = 0;
   (all(M::kind, row[++k]), ...);
@@ -69,8 +69,8 @@ struct total_operation {
   template <thread_group Group>
   SEQPACK_HD void operator()(const Group& threads, offset_t column) const {
     const metric_kind kind = kind_of(column, typename L::metrics{});
-    const auto combine = [kind](double a, double b) { return metric_math::combine(kind, a, b); };
-    double total = metric_math::neutral(kind);
+    const auto combine = [kind](double a, double b) { return detail::metric_math::combine(kind, a, b); };
+    double total = detail::metric_math::neutral(kind);
     for (offset_t g = threads.rank(); g < count; g += threads.size()) {
       total = combine(total, groups[g * row_size<L> + column]);
     }
@@ -111,7 +111,7 @@ struct log_prob_operation {
     using metrics = typename L::metrics;
     double found[row_size<L>];  // by this thread; the value, by the first one
     clear(found, metrics{});
-    const double weight = targets::sample_weight(from.fields, from.first_row + g * group);
+    const double weight = detail::targets::sample_weight(from.fields, from.first_row + g * group);
     if (weight != 0) {
       bool inside = false;
       const team<Group> all(threads, inside);
@@ -139,7 +139,7 @@ struct log_prob_operation {
     for (offset_t t = 1 + threads.rank(); t < length; t += threads.size()) {
       const offset_t row = from.view.row_of(mine, slot, t - 1);
       if (row < 0) continue;
-      const double w = targets::token_weight(from.fields, from.rule, from.first_row + b, t);
+      const double w = detail::targets::token_weight(from.fields, from.rule, from.first_row + b, t);
       if (w != 0) derivatives[row] = static_cast<C>(scale * w * term.derivative(t));
     }
     write(threads, b + 1, scale, term.rest);
@@ -188,7 +188,7 @@ struct assemble_operation {
   SEQPACK_HD bool counts(const token_ref& token) const {
     const offset_t t = token.index + 1;
     if (t == token.length) return last_row;
-    return targets::token_weight(from.fields, from.rule,
+    return detail::targets::token_weight(from.fields, from.rule,
                                  from.first_row + from.view.batch_row(token.sequence), t) != 0;
   }
 };
@@ -238,7 +238,7 @@ struct logits_operation {
   void process(offset_t, offset_t) const { (*this)(0); }
   SEQPACK_HD void operator()(offset_t) const {
     clear(results, typename L::metrics{});
-    const double weight = targets::sample_weight(from.fields, from.first_row);
+    const double weight = detail::targets::sample_weight(from.fields, from.first_row);
     if (weight == 0) return;
     const auto sequence = [&](std::size_t k) {
       return sequence_type(from, static_cast<offset_t>(k), results + 1, weight, logits.data,
@@ -269,8 +269,8 @@ struct logits_operation {
   }
   SEQPACK_HD bool counts(offset_t b, offset_t t, offset_t length) const {
     if (t == length) return has_last_row<L>;
-    return targets::token_weight(from.fields, from.rule, from.first_row + b, t) != 0;
+    return detail::targets::token_weight(from.fields, from.rule, from.first_row + b, t) != 0;
   }
 };
 
-}  // namespace seqpack::losses
+}  // namespace seqpack::detail::losses

@@ -14,7 +14,7 @@
 #include "seqpack/move/detail/tiles.hpp"
 #include "seqpack/move/detail/windows.hpp"
 
-namespace seqpack::fields {
+namespace seqpack::detail::fields {
 
 /// What the fields of one call share: a layout and one place of it.
 template <class View, class Place>
@@ -59,11 +59,11 @@ struct move_list<> {
   template <class Map>
   SEQPACK_HD void unit(const Map&, offset_t) const {}
   template <class Map, class Threads, class Scratch>
-  SEQPACK_HD tiles::work find_routes(const Map&, const Threads&, Scratch&, offset_t, bool) const {
+  SEQPACK_HD detail::tiles::work find_routes(const Map&, const Threads&, Scratch&, offset_t, bool) const {
     return {};
   }
   template <class Threads, class Scratch>
-  SEQPACK_HD void fill(const Threads&, const Scratch&, const tiles::work&, offset_t) const {}
+  SEQPACK_HD void fill(const Threads&, const Scratch&, const detail::tiles::work&, offset_t) const {}
 };
 
 template <class Move, class... Rest>
@@ -97,7 +97,7 @@ struct move_list<Move, Rest...> {
   /// Looks up the rows of a tile; the threads have met when it returns. `continues`: the tile before
   /// it was looked up just before.
   template <class Map, class Threads, class Scratch>
-  SEQPACK_HD tiles::work find_routes(const Map& map, const Threads& threads, Scratch& scratch,
+  SEQPACK_HD detail::tiles::work find_routes(const Map& map, const Threads& threads, Scratch& scratch,
                                      offset_t tile, bool continues) const {
     if (tile >= own_tiles()) {
       return rest.find_routes(map, threads, scratch, tile - own_tiles(),
@@ -116,18 +116,18 @@ struct move_list<Move, Rest...> {
             move.shape,
             !threads.any(found.none),
             !threads.any(found.some),
-            seqpack::tiles::repeats<value, fill_type>(move.shape.units().bytes()),
-            seqpack::tiles::pattern_of<value>(move.fill)};
+            seqpack::detail::tiles::repeats<value, fill_type>(move.shape.units().bytes()),
+            seqpack::detail::tiles::pattern_of<value>(move.fill)};
   }
   /// Fills what no pattern can fill.
   template <class Threads, class Scratch>
-  SEQPACK_HD void fill(const Threads& threads, const Scratch& scratch, const tiles::work& what,
+  SEQPACK_HD void fill(const Threads& threads, const Scratch& scratch, const detail::tiles::work& what,
                        offset_t tile) const {
     using value = typename Move::value_type;
     if (tile >= own_tiles()) {
       rest.fill(threads, scratch, what, tile - own_tiles());
-    } else if constexpr (!seqpack::tiles::always_repeats<value, decltype(move.fill)>) {
-      seqpack::tiles::fill<value>(threads, scratch.routes, what, move.fill);
+    } else if constexpr (!seqpack::detail::tiles::always_repeats<value, decltype(move.fill)>) {
+      seqpack::detail::tiles::fill<value>(threads, scratch.routes, what, move.fill);
     }
   }
 
@@ -185,11 +185,11 @@ struct bulk_move {
   template <class Threads>
   SEQPACK_HD void tile(const Threads& threads, scratch_type& scratch, offset_t number,
                        bool continues) const {
-    const tiles::work what = moves.find_routes(map, threads, scratch, number, continues);
-    seqpack::tiles::move<least_alignment>(threads, scratch.routes, what);
+    const detail::tiles::work what = moves.find_routes(map, threads, scratch, number, continues);
+    seqpack::detail::tiles::move<least_alignment>(threads, scratch.routes, what);
     if (!what.patterned) moves.fill(threads, scratch, what, number);
     threads.sync();
   }
 };
 
-}  // namespace seqpack::fields
+}  // namespace seqpack::detail::fields

@@ -18,7 +18,7 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
 
-namespace seqpack::checks {
+namespace seqpack::detail {
 
 /// What a check is about: one of the fields or of the arrays that a call was given, the layout, or
 /// what a call has one of.
@@ -84,7 +84,7 @@ template <class T>
 void require_memory(subject whose, const char* what, const T* data, offset_t elements) {
   if (elements <= 0) return;
   if (data == nullptr) refuse_memory(whose.name(what), elements);
-  const std::uint64_t beside = view_checks::address_bits(data) % alignof(T);
+  const std::uint64_t beside = detail::address_bits(data) % alignof(T);
   if (beside != 0) refuse_address(whose.name(what), beside, alignof(T));
 }
 
@@ -275,4 +275,4 @@ void require_distinct_positions(subject whose, const left_padded_view<T, Start>&
 template <class T, class Offset>
 void require_distinct_positions(subject, const ragged_view<T, Offset>&) {}
 
-}  // namespace seqpack::checks
+}  // namespace seqpack::detail

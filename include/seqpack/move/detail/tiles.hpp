@@ -106,7 +106,7 @@ struct alignas(16) tile_route {
   const char* from;
 };
 
-namespace tiles {
+namespace detail::tiles {
 
 /// Units that a thread loads before it stores the first of them.
 inline constexpr std::int32_t in_flight = 4;
@@ -139,7 +139,7 @@ template <class T, class F>
 SEQPACK_HD block<16> pattern_of(const F& fill) {
   block<16> out{0, 0};
   if constexpr (is_periodic<T, F>) {
-    units::fill<16, T>(reinterpret_cast<char*>(&out), 0, fill);
+    detail::units::fill<16, T>(reinterpret_cast<char*>(&out), 0, fill);
   }
   return out;
 }
@@ -295,7 +295,7 @@ template <int Least, class Threads>
 SEQPACK_HD void move(const Threads& threads, const tile_route* routes, const work& what) {
   const std::int32_t step = in_flight * threads.size();
   const std::int32_t units = what.span.units();
-  units::with_size<Least>(what.shape.units().bytes(), [&](auto size) {
+  detail::units::with_size<Least>(what.shape.units().bytes(), [&](auto size) {
     constexpr int bytes = decltype(size)::value;
     std::int32_t first = threads.rank();
     if constexpr (bytes != 16) {
@@ -331,17 +331,17 @@ SEQPACK_HD void fill(const Threads& threads, const tile_route* routes, const wor
     if (what.shape.blocks()) {
       const offset_t begin = number * 16 - skew_of(route.to);
       for (offset_t k = max_of(begin, 0); k < min_of(begin + 16, size); ++k) {
-        units::fill<1, T>(route.to + k, k, value);
+        detail::units::fill<1, T>(route.to + k, k, value);
       }
     } else {
       const offset_t offset = number * what.shape.units().bytes();
-      units::with_size<alignof(T)>(what.shape.units().bytes(), [=, &value](auto width) {
-        units::fill<decltype(width)::value, T>(route.to + offset, offset, value);
+      detail::units::with_size<alignof(T)>(what.shape.units().bytes(), [=, &value](auto width) {
+        detail::units::fill<decltype(width)::value, T>(route.to + offset, offset, value);
       });
     }
   }
 }
 
-}  // namespace tiles
+}  // namespace detail::tiles
 
 }  // namespace seqpack

@@ -123,7 +123,7 @@ class unit_shape {
   std::int32_t shift_ = -1;
 };
 
-namespace units {
+namespace detail::units {
 
 template <int Bytes>
 SEQPACK_HD inline void copy(char* to, const char* from) {
@@ -165,7 +165,7 @@ SEQPACK_HD inline void with_size(std::int32_t bytes, F&& f) {
   }
 }
 
-}  // namespace units
+}  // namespace detail::units
 
 /// Writes one unit of a token: a copy of `from`, or the fill value where `from` is null.
 template <element T, filler<T> F>
@@ -175,11 +175,11 @@ SEQPACK_HD void write_unit(const unit_shape& shape, T* to, const T* from, offset
   char* const target = reinterpret_cast<char*>(to) + offset;
   if (from != nullptr) {
     const char* const source = reinterpret_cast<const char*>(from) + offset;
-    units::with_size<alignof(T)>(shape.bytes(),
-                                 [=](auto size) { units::copy<size>(target, source); });
+    detail::units::with_size<alignof(T)>(shape.bytes(),
+                                 [=](auto size) { detail::units::copy<size>(target, source); });
   } else {
-    units::with_size<alignof(T)>(
-        shape.bytes(), [=, &fill](auto size) { units::fill<size, T>(target, offset, fill); });
+    detail::units::with_size<alignof(T)>(
+        shape.bytes(), [=, &fill](auto size) { detail::units::fill<size, T>(target, offset, fill); });
   }
 }
 

@@ -37,7 +37,7 @@ struct window {
   offset_t last;
 };
 
-namespace windows {
+namespace detail::windows {
 
 /// What threads look at together in one round: entries one after another, or with equal distances.
 inline constexpr std::int32_t probes = 32;
@@ -131,7 +131,7 @@ SEQPACK_HD window<View> of_row(const Threads& threads, const View& view, offset_
   return {near, min_of(last, memory.end - 1)};
 }
 
-}  // namespace windows
+}  // namespace detail::windows
 
 /// Before the first window.
 template <class Threads, class Index>
@@ -146,14 +146,14 @@ template <class Threads, class View>
 SEQPACK_HD window<View> window_of(const Threads& threads, const View& view, full_row_t,
                                   offset_t first, offset_t last,
                                   window_memory<typename View::index_type>& memory) {
-  return windows::of_row(threads, view, first, last, memory);
+  return detail::windows::of_row(threads, view, first, last, memory);
 }
 /// The same of one shard.
 template <class Threads, class View>
 SEQPACK_HD window<View> window_of(const Threads& threads, const View& view, shard, offset_t first,
                                   offset_t last, window_memory<typename View::index_type>& memory) {
   const offset_t ranks = view.cp.size();
-  const auto near = windows::of_row(threads, view, first * ranks, last * ranks, memory);
+  const auto near = detail::windows::of_row(threads, view, first * ranks, last * ranks, memory);
   return {near.view, divide(near.last, ranks)};
 }
 /// The same of all shards, within the first row's.

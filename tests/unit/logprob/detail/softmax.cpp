@@ -22,8 +22,8 @@ namespace {
 
 using namespace seqpack;
 using namespace seqpack::testing;
-using softmax::compute_t;
-using softmax::part;
+using detail::softmax::compute_t;
+using detail::softmax::part;
 
 // What users have as a 16-bit type: it converts to float and from it, and does nothing else.
 struct bfloat16 {
@@ -113,11 +113,11 @@ bool same_bits(const part<C>& a, const part<C>& b) {
 
 template <bool Entropy, class T>
 auto scan(std::span<const T> row, compute_t<T> scale = 1) {
-  return softmax::scan_row<Entropy>(row.data(), static_cast<offset_t>(row.size()), scale);
+  return detail::softmax::scan_row<Entropy>(row.data(), static_cast<offset_t>(row.size()), scale);
 }
 template <bool Entropy, class T>
 auto scan_in_chunks(std::span<const T> row, compute_t<T> scale = 1) {
-  return softmax::scan_row<Entropy>(single_thread{}, row.data(), static_cast<offset_t>(row.size()),
+  return detail::softmax::scan_row<Entropy>(single_thread{}, row.data(), static_cast<offset_t>(row.size()),
                                     scale);
 }
 
@@ -172,13 +172,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_address_does_not_matter, T, logit_types) {
     const auto wanted = scan<true>(std::span<const T>(row), scale);
     const auto lse = static_cast<compute_t<T>>(wanted.max + std::log(wanted.sum));
     std::vector<T> gradient(row.size());
-    softmax::gradient_row(row.data(), gradient.data(), n, scale, lse, compute_t<T>(1));
+    detail::softmax::gradient_row(row.data(), gradient.data(), n, scale, lse, compute_t<T>(1));
     for (std::size_t k = 0; k < 64 / sizeof(T); ++k) {
       poisoned_buffer<T> moved(n, k * sizeof(T));
       std::copy(row.begin(), row.end(), moved.data());
       const std::span<const T> view = moved.span();
       BOOST_TEST(same_bits(scan<true>(view, scale), wanted));
-      softmax::gradient_row(moved.data(), moved.data(), n, scale, lse, compute_t<T>(1));
+      detail::softmax::gradient_row(moved.data(), moved.data(), n, scale, lse, compute_t<T>(1));
       BOOST_TEST(std::equal(gradient.begin(), gradient.end(), moved.data(),
                             [](T a, T b) { return number(a) == number(b); }));
       BOOST_TEST(moved.guards_intact());
@@ -351,29 +351,29 @@ BOOST_AUTO_TEST_CASE(exp_over_its_range) {
   for (int k = -870000; k <= 880000; ++k) {
     const float x = std::max(static_cast<float>(k) * 1e-4F, -87.0F);
     const double wanted = std::exp(static_cast<double>(x));
-    worst = std::max(worst, std::abs(static_cast<double>(softmax::exp_of(x)) / wanted - 1));
+    worst = std::max(worst, std::abs(static_cast<double>(detail::softmax::exp_of(x)) / wanted - 1));
   }
   BOOST_TEST_MESSAGE("largest relative error of exp: " << worst);
   BOOST_TEST(worst <= 3e-7);
-  BOOST_TEST(softmax::exp_of(0.0F) == 1);
-  BOOST_TEST(softmax::exp_of(-0.0F) == 1);
-  BOOST_TEST(softmax::exp_of(1e-30F) == 1);
-  BOOST_TEST(softmax::exp_of(-2.5) == std::exp(-2.5));
+  BOOST_TEST(detail::softmax::exp_of(0.0F) == 1);
+  BOOST_TEST(detail::softmax::exp_of(-0.0F) == 1);
+  BOOST_TEST(detail::softmax::exp_of(1e-30F) == 1);
+  BOOST_TEST(detail::softmax::exp_of(-2.5) == std::exp(-2.5));
 }
 
 BOOST_AUTO_TEST_CASE(exp_below_its_range) {
   float most = 0;
   float least = 0;
   for (float x = -87; x > -std::numeric_limits<float>::max() / 2; x *= 1.0001F) {
-    const float e = softmax::exp_of(std::nextafter(x, -1e38F));
+    const float e = detail::softmax::exp_of(std::nextafter(x, -1e38F));
     most = std::max(most, e);
     least = std::min(least, e);
   }
   BOOST_TEST(most <= 2e-38F);
   BOOST_TEST(least == 0);
-  BOOST_TEST(softmax::exp_of(-std::numeric_limits<float>::max()) == 0);
-  BOOST_TEST(softmax::exp_of(-std::numeric_limits<float>::infinity()) == 0);
-  BOOST_TEST(softmax::exp_of(-inf) == 0);
+  BOOST_TEST(detail::softmax::exp_of(-std::numeric_limits<float>::max()) == 0);
+  BOOST_TEST(detail::softmax::exp_of(-std::numeric_limits<float>::infinity()) == 0);
+  BOOST_TEST(detail::softmax::exp_of(-inf) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(exp_of_what_is_no_number) {
@@ -381,13 +381,13 @@ BOOST_AUTO_TEST_CASE(exp_of_what_is_no_number) {
   for (const std::uint32_t sign : {0U, 0x80000000U}) {
     for (std::uint32_t payload = 1; payload < 0x800000; payload += payload < 0x1000 ? 1 : 1009) {
       const auto x = std::bit_cast<float>(sign | 0x7F800000U | payload);
-      if (!std::isnan(softmax::exp_of(x))) ++wrong;
+      if (!std::isnan(detail::softmax::exp_of(x))) ++wrong;
     }
   }
   BOOST_TEST(wrong == 0);
-  BOOST_TEST(!std::isfinite(softmax::exp_of(std::numeric_limits<float>::infinity())));
-  BOOST_TEST(std::isnan(softmax::exp_of(not_a_number)));
-  BOOST_TEST(softmax::exp_of(inf) == inf);
+  BOOST_TEST(!std::isfinite(detail::softmax::exp_of(std::numeric_limits<float>::infinity())));
+  BOOST_TEST(std::isnan(detail::softmax::exp_of(not_a_number)));
+  BOOST_TEST(detail::softmax::exp_of(inf) == inf);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(gradients, T, logit_types) {
@@ -407,7 +407,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(gradients, T, logit_types) {
       const C lse = n == 0 ? C(0) : found.max + std::log(found.sum);
       const C factor = static_cast<C>(0.375);
       poisoned_buffer<T> out(n);
-      softmax::gradient_row(row.data(), out.data(), n, scale, lse, factor);
+      detail::softmax::gradient_row(row.data(), out.data(), n, scale, lse, factor);
       BOOST_TEST(out.guards_intact());
 
       long double sum = 0;
@@ -415,7 +415,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(gradients, T, logit_types) {
       for (std::size_t k = 0; k < row.size(); ++k) {
         const long double y = rounded_product(row[k], scale);
         const long double wanted = -static_cast<long double>(factor) * std::exp(y - lse);
-        const double one = softmax::gradient_of(row[k], scale, lse, factor);
+        const double one = detail::softmax::gradient_of(row[k], scale, lse, factor);
         if (!near(number(out[k]), wanted, rounding<T>, y - lse)) ++wrong;
         if (!near(one, wanted, tolerance<T>, y - lse)) ++wrong;
         sum += number(out[k]);
@@ -426,7 +426,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(gradients, T, logit_types) {
                    2 * rounding<T> * static_cast<double>(factor));
       }
 
-      softmax::gradient_row(row.data(), row.data(), n, scale, lse, factor);
+      detail::softmax::gradient_row(row.data(), row.data(), n, scale, lse, factor);
       BOOST_TEST(std::equal(row.begin(), row.end(), out.data(),
                             [](T a, T b) { return number(a) == number(b); }));
     }
@@ -438,7 +438,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_gradient_of_a_nan_is_one, T, logit_types) {
   for (const std::size_t k : edges) {
     std::vector<T> row(1100, logit<T>(0.5));
     row[k] = logit<T>(not_a_number);
-    softmax::gradient_row(row.data(), row.data(), 1100, C(1), C(8), C(1));
+    detail::softmax::gradient_row(row.data(), row.data(), 1100, C(1), C(8), C(1));
     const auto others = std::count_if(row.begin(), row.end(), [](T x) { return number(x) < 0; });
     BOOST_TEST(others == 1099);
     BOOST_TEST(std::isnan(number(row[k])));

@@ -27,7 +27,7 @@ namespace {
 
 using namespace seqpack;
 using namespace seqpack::testing;
-using unpacking::write;
+using detail::unpacking::write;
 
 std::mt19937 random_source(97);
 
@@ -97,25 +97,25 @@ void check_layout(const Layout& layout, offset_t width, offset_t payload, std::s
   const auto check = [&](auto at) {
     const offset_t rows = view.rows(at);
     same_as_host<T>(rows * payload, to_offset, least_tiles, [&](auto& out) {
-      return packing::make_operation(view, at,
+      return detail::packing::make_operation(view, at,
                                      field(batch_view(source.data(), batch, width, payload),
                                            row_view(out.data(), rows, payload), fill));
     });
     same_as_host<T>(batch * width * payload, to_offset, least_tiles, [&](auto& out) {
-      return unpacking::make_operation<write::everything>(
+      return detail::unpacking::make_operation<write::everything>(
           view, at,
           field(row_view(packed.data(), rows, payload),
                 batch_view(out.data(), batch, width, payload), fill));
     });
     same_as_host<T>(rows * payload, to_offset, least_tiles, [&](auto& out) {
-      return rearranging::make_operation(
+      return detail::rearranging::make_operation(
           view, full_row, at,
           field(row_view(packed.data(), view.total, payload), row_view(out.data(), rows, payload)));
     });
     same_as_host<std::int32_t>(rows, 0, 1, [&](auto& out) {
       const auto array = sequence_index(out.span());
       using operation =
-          token_functions::token_operation<std::remove_const_t<decltype(view)>, decltype(at),
+          detail::token_functions::token_operation<std::remove_const_t<decltype(view)>, decltype(at),
                                            std::remove_const_t<decltype(array)>>;
       return operation{view, at, {array}, 4};
     });
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(fills_without_a_pattern) {
   for (const offset_t payload : {1, 3, 8, 40, 4000, 4001}) {
     for (const std::size_t offset : {0, 2}) {
       same_as_host<std::uint16_t>(view.total * payload, offset, 1, [&](auto& out) {
-        return packing::make_operation(view, full_row,
+        return detail::packing::make_operation(view, full_row,
                                        field(batch_view(source.data(), 4, 5, payload),
                                              row_view(out.data(), view.total, payload), column));
       });
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(fields_of_different_tiles) {
   const offset_t rows = view.total;
   same_as_host<std::uint8_t>(rows * (48 + 1 + 21 + 16), 0, 5, [&](auto& out) {
     std::uint8_t* const to = out.data();
-    return packing::make_operation(
+    return detail::packing::make_operation(
         view, all_shards, field(batch_view(source.data(), 200, 40, 48), row_view(to, rows, 48)),
         field(batch_view(source.data(), 200, 40), row_view(to + rows * 48, rows), 3),
         field(batch_view(source.data(), 200, 40, 21), row_view(to + rows * 49, rows, 21),
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(functions_of_tokens_see_the_whole_layout) {
   using function = std::remove_const_t<decltype(first_length_and_segments)>;
   using array = token_array<std::int32_t, function>;
   using operation =
-      token_functions::token_operation<std::remove_const_t<decltype(view)>, full_row_t, array>;
+      detail::token_functions::token_operation<std::remove_const_t<decltype(view)>, full_row_t, array>;
   const array one{row_view(out.span()), first_length_and_segments};
   BOOST_TEST(run_tiles(operation{view, full_row, {one}, 4}, 1) == 3);
   for (offset_t t = 0; t < view.total; ++t) {
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(rows_without_a_sequence) {
       const offset_t rows = view.rows(at);
       poisoned_buffer<std::int32_t> out(rows);
       run_tiles(
-          packing::make_operation(
+          detail::packing::make_operation(
               view, at, field(batch_view(source.data(), view.batch, 40), row_view(out.span()), -3)),
           1);
       BOOST_TEST(out.guards_intact());
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(rows_without_a_sequence) {
     // What belongs to no sequence comes from nowhere.
     const std::vector<std::int32_t> gathered(static_cast<std::size_t>(total), 5);
     poisoned_buffer<std::int32_t> row(total);
-    run_tiles(rearranging::make_operation(view, all_shards, full_row,
+    run_tiles(detail::rearranging::make_operation(view, all_shards, full_row,
                                           field(row_view(gathered), row_view(row.span()))),
               1);
     BOOST_TEST(row.guards_intact());

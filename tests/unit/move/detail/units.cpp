@@ -26,7 +26,7 @@ namespace {
 
 using namespace seqpack;
 using namespace seqpack::testing;
-using unpacking::write;
+using detail::unpacking::write;
 
 std::mt19937 random_source(61);
 
@@ -131,7 +131,7 @@ void check_moves(Place at, offset_t payload, std::size_t from_offset, std::size_
   fill_elements(batch);
   fill_elements(row);
   same_in_all_forms<T>(rows * payload, to_offset, [&](auto& out) {
-    return packing::make_operation(
+    return detail::packing::make_operation(
         view, at,
         field(batch_view(batch.data(), 4, 10, payload), row_view(out.data(), rows, payload), fill));
   });
@@ -139,10 +139,10 @@ void check_moves(Place at, offset_t payload, std::size_t from_offset, std::size_
     return field(row_view(row.data(), rows, payload), batch_view(out.data(), 4, 10, payload), fill);
   };
   same_in_all_forms<T>(4 * 10 * payload, to_offset, [&](auto& out) {
-    return unpacking::make_operation<write::everything>(view, at, unpack_to(out));
+    return detail::unpacking::make_operation<write::everything>(view, at, unpack_to(out));
   });
   same_in_all_forms<T>(4 * 10 * payload, to_offset, [&](auto& out) {
-    return unpacking::make_operation<write::held_tokens>(view, at, unpack_to(out));
+    return detail::unpacking::make_operation<write::held_tokens>(view, at, unpack_to(out));
   });
 }
 
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(widest_units_where_alignment_allows) {
                               offset_t token_stride) {
     poisoned_buffer<fp8_like> batch(4 * 10 * token_stride, from_offset);
     poisoned_buffer<fp8_like> out(32 * payload, to_offset);
-    const auto move = packing::make_operation(
+    const auto move = detail::packing::make_operation(
         layout.view(), full_row,
         field(batch_view(batch.data(), 4, 10, payload, 10 * token_stride, token_stride),
               row_view(out.data(), 32, payload)));
@@ -194,16 +194,16 @@ BOOST_AUTO_TEST_CASE(random_layouts_and_orders) {
       for_each_place(expected, [&](auto at, const oracle::tokens& tokens) {
         const auto size = static_cast<offset_t>(tokens.size());
         same_in_all_forms<long long>(size, 8, [&](auto& out) {
-          return packing::make_operation(view, at,
+          return detail::packing::make_operation(view, at,
                                          field(batch_view(table.data(), 5, 22), out.span(), -7));
         });
         const oracle::numbers rows = oracle::values(tokens, oracle::id, -1);
         same_in_all_forms<long long>(5 * 22, 0, [&](auto& out) {
-          return unpacking::make_operation<write::everything>(
+          return detail::unpacking::make_operation<write::everything>(
               view, at, field(row_view(rows), batch_view(out.data(), 5, 22), -7));
         });
         same_in_all_forms<long long>(5 * 22, 0, [&](auto& out) {
-          return unpacking::make_operation<write::held_tokens>(
+          return detail::unpacking::make_operation<write::held_tokens>(
               view, at, field(row_view(rows), batch_view(out.data(), 5, 22), -7));
         });
       });
@@ -216,12 +216,12 @@ BOOST_AUTO_TEST_CASE(strided_targets_and_sources) {
   std::vector<float> source(4 * 10 * 8);
   std::iota(source.begin(), source.end(), 1.0F);
   same_in_all_forms<float>(32 * 2, 0, [&](auto& out) {  // columns outermost
-    return packing::make_operation(
+    return detail::packing::make_operation(
         layout.view(), all_shards,
         field(batch_view(source.data(), 4, 10, 2, 2, 8), row_view(out.data(), 32, 2)));
   });
   same_in_all_forms<float>(4 * 10 * 8, 0, [&](auto& out) {
-    return unpacking::make_operation<write::everything>(
+    return detail::unpacking::make_operation<write::everything>(
         layout.view(), all_shards,
         field(row_view(source.data(), 32, 2), batch_view(out.data(), 4, 10, 2, 2, 8), 0.5F));
   });
@@ -237,21 +237,21 @@ BOOST_AUTO_TEST_CASE(ragged_and_left_padded) {
   const row_view values(source.data(), 15, 3);
   const row_view rows(source.data(), 16, 3);
   same_in_all_forms<std::int16_t>(16 * 3, 2, [&](auto& out) {
-    return packing::make_operation(
+    return detail::packing::make_operation(
         view, shard{1}, field(ragged_view(values, offsets.data(), 4), row_view(out.data(), 16, 3)));
   });
   same_in_all_forms<std::int16_t>(15 * 3, 2, [&](auto& out) {
-    return unpacking::make_operation<write::everything>(
+    return detail::unpacking::make_operation<write::everything>(
         view, shard{1},
         field(rows, ragged_view(row_view(out.data(), 15, 3), offsets.data(), 4), std::int16_t{-1}));
   });
   const batch_view table(source.data(), 4, 10, 2);
   same_in_all_forms<std::int16_t>(16 * 2, 2, [&](auto& out) {
-    return packing::make_operation(
+    return detail::packing::make_operation(
         view, shard{0}, field(left_padded_view(table, starts.data()), row_view(out.data(), 16, 2)));
   });
   same_in_all_forms<std::int16_t>(4 * 10 * 3, 2, [&](auto& out) {
-    return unpacking::make_operation<write::everything>(
+    return detail::unpacking::make_operation<write::everything>(
         view, shard{0},
         field(rows, left_padded_view(batch_view(out.data(), 4, 10, 3), starts.data()),
               std::int16_t{-1}));
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(several_fields_as_one_operation) {
   fill_elements(ids);
   // Both targets lie in one buffer, so that one comparison covers them.
   same_in_all_forms<float>(32 * 5 + 8, 0, [&](auto& out) {
-    return packing::make_operation(
+    return detail::packing::make_operation(
         view, full_row,
         field(batch_view(hidden.data(), 4, 10, 5), row_view(out.data(), 32, 5), 0.5F),
         field(batch_view(ids.data(), 4, 10),
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(several_fields_as_one_operation) {
   fill_elements(rows);
   same_in_all_forms<float>(4 * 10 * 5 + 4 * 9 * 5, 0, [&](auto& out) {
     const row_view source(rows.data(), 32, 5);
-    return unpacking::make_operation<write::everything>(
+    return detail::unpacking::make_operation<write::everything>(
         view, full_row, field(source, batch_view(out.data(), 4, 10, 5)),
         field(source, batch_view(out.data() + 4 * 10 * 5, 4, 9, 5), 0.5F));
   });
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(per_token_arrays) {
     same_in_all_forms<long long>(view.rows(at), 0, [&](auto& out) {
       const auto array = make_array(row_view(out.span()));
       using array_type = std::remove_const_t<decltype(array)>;
-      using operation = token_functions::token_operation<std::remove_const_t<decltype(view)>,
+      using operation = detail::token_functions::token_operation<std::remove_const_t<decltype(view)>,
                                                          decltype(at), array_type>;
       return operation{view, at, {array}, 8};
     });
@@ -319,12 +319,12 @@ BOOST_AUTO_TEST_CASE(counts_and_masks) {
   const auto layout = some_layout();
   using view_type = std::remove_const_t<decltype(layout.view())>;
   same_in_all_forms<long long>(4, 0, [&](auto& out) {
-    return counting::count_operation<view_type, long long>{layout.view(), shard{1},
+    return detail::counting::count_operation<view_type, long long>{layout.view(), shard{1},
                                                            row_view(out.span())};
   });
   const std::vector<std::uint8_t> mask{0, 1, 1, 1, 0, 1, 0, 0, 0};
   same_in_all_forms<int>(6, 0, [&](auto& out) {
-    return masks::mask_operation<const std::uint8_t, int, int>{
+    return detail::masks::mask_operation<const std::uint8_t, int, int>{
         batch_view(mask.data(), 3, 3), row_view(out.data(), 3), row_view(out.data() + 3, 3)};
   });
 }
