@@ -2,12 +2,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "seqpack/tokens/packed_seq_params.hpp"
-#include "seqpack/tokens/counts.hpp"
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/move/pack.hpp"
-#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/move/unpack.hpp"
+#include "seqpack/tokens/counts.hpp"
+#include "seqpack/tokens/packed_seq_params.hpp"
+#include "seqpack/tokens/per_token.hpp"
 
 using namespace seqpack;
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "seqpack/layout/device_layout.cuh"
+#include "seqpack/loss/nll.hpp"
 #include "seqpack/step/cuda_event_timer.hpp"
 #include "seqpack/step/forward_step.hpp"
-#include "seqpack/loss/nll.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;

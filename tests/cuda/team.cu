@@ -12,7 +12,7 @@ using namespace seqpack;
 using namespace seqpack::testing;
 BOOST_TEST_GLOBAL_FIXTURE(needs_device);
 
-static_assert(thread_group<warp_group> && thread_group<block_group>);
+static_assert(team<warp_group> && team<block_group>);
 
 namespace rows_of_groups {
 
@@ -35,7 +35,7 @@ struct count_threads : operation {
   int* sizes;
 
   using operation::operator();
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     const int one = group.reduce(1, [](int a, int b) { return a + b; });
     // Twice, so that the second finds what the first one has left in shared memory.
@@ -56,7 +56,7 @@ struct reduce_in_order : operation {
   ends* found;
 
   using operation::operator();
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     // Lanes of a warp are combined at distances, so what is on the left has begun before.
     found[row * 512 + group.rank()] =
@@ -76,7 +76,7 @@ struct read_owners : operation {
   int* seen;
 
   using operation::operator();
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t) const {
     offset_t last = -1;
     const auto note = [&](const T* at, int count) {
@@ -101,7 +101,7 @@ struct add_column : operation {
   offset_t columns;
 
   using operation::operator();
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t) const {
     group.rewrite_row(x, out, columns, [](offset_t first, int k, const T& value) {
       return static_cast<G>(static_cast<offset_t>(value) + 1 + first + k);
@@ -115,7 +115,7 @@ struct fill_all : operation {
   offset_t columns;
 
   using operation::operator();
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t) const {
     group.fill_row(out, columns, static_cast<G>(7));
   }

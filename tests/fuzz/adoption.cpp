@@ -10,8 +10,8 @@
 #include "seqpack/layout/adopt.hpp"
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/layout/layout_part.hpp"
-#include "seqpack/tokens/mask.hpp"
 #include "seqpack/layout/unpacked_layout.hpp"
+#include "seqpack/tokens/mask.hpp"
 
 namespace {
 

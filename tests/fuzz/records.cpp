@@ -9,15 +9,15 @@
 #include "input.hpp"
 #include "seqpack/comm/broadcast.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
-#include "seqpack/comm/rank.hpp"
 #include "seqpack/comm/detail/record.hpp"
+#include "seqpack/comm/rank.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/loss/count_valid.hpp"
 #include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/context_gather.hpp"
 #include "seqpack/parallel/together.hpp"
-#include "seqpack/loss/count_valid.hpp"
-#include "seqpack/logprob/label_log_probs.hpp"
 
 namespace {
 

@@ -10,11 +10,11 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/layout/layout.hpp"
+#include "seqpack/logprob/logits.hpp"
 #include "seqpack/move/pack.hpp"
-#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/move/rearrange.hpp"
 #include "seqpack/move/unpack.hpp"
-#include "seqpack/logprob/logits.hpp"
+#include "seqpack/tokens/per_token.hpp"
 
 namespace {
 

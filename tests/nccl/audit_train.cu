@@ -7,8 +7,8 @@
 #include "seqpack/comm/nccl.hpp"
 #include "seqpack/comm/self.hpp"
 #include "seqpack/layout/device_layout.cuh"
-#include "seqpack/loss/evaluate.hpp"
 #include "seqpack/logprob/next_token_logprobs.hpp"
+#include "seqpack/loss/evaluate.hpp"
 #include "seqpack/loss/nll.hpp"
 #include "support/audit_group.cuh"
 

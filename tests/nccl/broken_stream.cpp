@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(an_address_that_is_none) {
       // Rank 0 asks when the stream has its error already, the others mostly before.
       if (place.rank == 0) {
         detail::wait_until(hasty.deadline / 2,
-                            [&] { return cudaStreamQuery(place.stream) != cudaErrorNotReady; });
+                           [&] { return cudaStreamQuery(place.stream) != cudaErrorNotReady; });
         found.check(cudaGetLastError() != cudaSuccess, "the stream has its error");
       }
       group.wait();

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/error.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/error.hpp"
 
 namespace seqpack::testing {
 
@@ -37,7 +37,8 @@ class forged_group : public communicator_base<forged_group> {
     std::memcpy(all, mine, n);
     std::memcpy(all + n, mine, n);
     if (n == sizeof(detail::exchanging::envelope)) {
-      change_(std::span(all + n + offsetof(detail::exchanging::envelope, record), detail::records::room));
+      change_(std::span(all + n + offsetof(detail::exchanging::envelope, record),
+                        detail::records::room));
     }
   }
   void join_broadcast(offset_t, group_rank) { ++data_moves; }

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/element_type.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/record.hpp"
+#include "seqpack/comm/element_type.hpp"
 #include "seqpack/comm/tensor.hpp"
 #include "seqpack/core/config.hpp"
 
@@ -160,9 +160,10 @@ class verdict {
 
   template <class Question, class Describe>
   void refuse(const Question& refused, const Describe& describe) const {
-    detail::exchanging::refuse(detail::exchanging::ranks_where(members_.size(),
-                                               [&](std::size_t r) { return refused(headers_[r]); }),
-                       [&](group_rank r) { return describe(r, at(r)); });
+    detail::exchanging::refuse(
+        detail::exchanging::ranks_where(members_.size(),
+                                        [&](std::size_t r) { return refused(headers_[r]); }),
+        [&](group_rank r) { return describe(r, at(r)); });
   }
 
   void require_root() const {
@@ -344,7 +345,8 @@ tensor<T> broadcast_tensor(const std::optional<tensor_view<T>>& mine, Root root,
                            const broadcast_options& options = {}) {
   std::optional<any_tensor_view> any;
   if (mine) any = *mine;
-  const any_tensor result = detail::broadcasting::run(any, element_type::of<T>(), root, group, options);
+  const any_tensor result =
+      detail::broadcasting::run(any, element_type::of<T>(), root, group, options);
   return tensor<T>(result.template as<T>(), result.memory());
 }
 

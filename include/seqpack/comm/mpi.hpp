@@ -20,11 +20,11 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
-#include "seqpack/comm/error.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
-#include "seqpack/comm/mpi_environment.hpp"
 #include "seqpack/comm/detail/mpi_signs.hpp"
 #include "seqpack/comm/detail/mpi_types.hpp"
+#include "seqpack/comm/error.hpp"
+#include "seqpack/comm/mpi_environment.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/source_location.hpp"
@@ -286,7 +286,8 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     const int my_colour = place ? static_cast<int>(*place) : MPI_UNDEFINED;
     const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;
     check(MPI_Comm_split(get(), my_colour, my_key, &made), "MPI_Comm_split");
-    return mpi_communicator(place ? detail::mpi::handle(made, true) : detail::mpi::handle(), seat, options_);
+    return mpi_communicator(place ? detail::mpi::handle(made, true) : detail::mpi::handle(), seat,
+                            options_);
   }
 
   /// Keeps memory until the process ends: what a call that threw may have left to MPI.
@@ -324,7 +325,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
       throw communication_error("the communicator cannot be used any more: " + broken_);
     }
   }
-  void check(int code, const char* call, source_place where = source_place::current()) {
+  void check(int code, const char* call, source_location where = source_location::current()) {
     if (code == MPI_SUCCESS) return;
     mpi_error error(code, operation_text(call), where);
     give_up(error.reason());
@@ -337,7 +338,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     handle_.leak();
   }
   /// What ranks have sent before they gave up looks like what they would send now.
-  void require_nobody_left(source_place where = source_place::current()) {
+  void require_nobody_left(source_location where = source_location::current()) {
     signs_.listen_well();
     const auto left = signs_.find_left();
     if (!left) return;
@@ -390,7 +391,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// Runs an operation while there is no object yet.
   template <class Start>
   static void run_alone(const std::string& call, const mpi_options& options, const Start& start,
-                        source_place where = source_place::current()) {
+                        source_location where = source_location::current()) {
     const std::string text = "duplicate (" + call + ")";
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(start(request), text.c_str(), where);
@@ -403,7 +404,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// Which ranks an operation needs.
   enum class needs { all_ranks, some_ranks };
 
-  void finish(MPI_Request& request, const char* call, needs who, source_place where) {
+  void finish(MPI_Request& request, const char* call, needs who, source_location where) {
     int code = MPI_SUCCESS;
     const bool done = wait_for(request, options_, code, [&] { signs_.listen(operation()); });
     check(code, call, where);
@@ -417,7 +418,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// Starts an operation, and sees to its end.
   template <class Start>
   void run(const char* call, const Start& start, needs who = needs::all_ranks,
-           source_place where = source_place::current()) {
+           source_location where = source_location::current()) {
     MPI_Request request = MPI_REQUEST_NULL;
     check(start(request), call, where);
     finish(request, call, who, where);
@@ -428,8 +429,8 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     const bool in_place = mine == static_cast<const std::byte*>(all) + rank().value * bytes;
     const void* const from = in_place ? MPI_IN_PLACE : mine;
     const bool small = bytes <= options_.largest_count;
-    const auto type =
-        small ? detail::mpi::datatype(MPI_BYTE) : detail::mpi::datatype::bytes(bytes, options_.largest_count);
+    const auto type = small ? detail::mpi::datatype(MPI_BYTE)
+                            : detail::mpi::datatype::bytes(bytes, options_.largest_count);
     const int count = small ? static_cast<int>(bytes) : 1;
     run("MPI_Iallgather", [&](MPI_Request& request) {
       return MPI_Iallgather(from, count, type.get(), all, count, type.get(), get(), &request);
@@ -445,7 +446,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
         },
         needs::some_ranks);
   }
-  void finish_piece(MPI_Request& request, source_place where = source_place::current()) {
+  void finish_piece(MPI_Request& request, source_location where = source_location::current()) {
     if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast", needs::some_ranks, where);
   }
   void broadcast_bytes(void* data, offset_t bytes, group_rank root) {

@@ -25,7 +25,8 @@ namespace seqpack {
 /// A call of MPI that failed: its code, MPI's own message, and where the library made it.
 class mpi_error : public communication_error {
  public:
-  mpi_error(int code, const std::string& operation, source_place where = source_place::current())
+  mpi_error(int code, const std::string& operation,
+            source_location where = source_location::current())
       : communication_error(
             operation + " failed: " + message(code) + " (MPI error " + std::to_string(code) + ")",
             where),
@@ -46,7 +47,7 @@ class mpi_error : public communication_error {
 
 /// \throws mpi_error unless the code is MPI_SUCCESS.
 inline void check_mpi(int code, const char* operation,
-                      source_place where = source_place::current()) {
+                      source_location where = source_location::current()) {
   if (code != MPI_SUCCESS) throw mpi_error(code, operation, where);
 }
 

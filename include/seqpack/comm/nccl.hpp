@@ -32,10 +32,10 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
-#include "seqpack/comm/error.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
-#include "seqpack/comm/rank.hpp"
 #include "seqpack/comm/detail/record.hpp"
+#include "seqpack/comm/error.hpp"
+#include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/source_location.hpp"
@@ -54,7 +54,7 @@ class nccl_error : public communication_error {
  public:
   /// \param comm what NCCL is asked about its last error; it must not have been aborted yet
   nccl_error(ncclResult_t code, const std::string& operation, ncclComm_t comm = nullptr,
-             source_place where = source_place::current())
+             source_location where = source_location::current())
       : communication_error(operation + " failed: " + message(code, comm), where), code_(code) {}
 
   ncclResult_t code() const noexcept { return code_; }
@@ -72,7 +72,7 @@ class nccl_error : public communication_error {
 
 /// \throws nccl_error unless the code is ncclSuccess.
 inline void check_nccl(ncclResult_t code, const char* operation, ncclComm_t comm = nullptr,
-                       source_place where = source_place::current()) {
+                       source_location where = source_location::current()) {
   if (code != ncclSuccess) throw nccl_error(code, operation, comm, where);
 }
 
@@ -195,7 +195,7 @@ struct site {
 /// Memory of the site's device, allocated and freed in the order of its stream; some also for no
 /// bytes, as operator new has it.
 inline std::shared_ptr<void> allocate(const site& at, offset_t bytes,
-                                      source_place where = source_place::current()) {
+                                      source_location where = source_location::current()) {
   const auto size = static_cast<std::size_t>(std::max(bytes, offset_t{1}));
   const current_device here(at.device);
   void* const memory = detail::releasing::allocate(
@@ -438,7 +438,7 @@ class handle {
   /// Waits until what NCCL does of this communicator outside of streams is over.
   /// \param code what the call returned
   /// \throws nccl_error, deadline_passed
-  void settle(ncclResult_t code, const char* operation, source_place where) const {
+  void settle(ncclResult_t code, const char* operation, source_location where) const {
     if (has_failed(code)) throw nccl_error(code, operation, get(), where);
     const bool over = detail::wait_until(at_.deadline, [&] {
       code = state_of(get());
@@ -561,8 +561,8 @@ inline void require_all(const std::vector<invitation>& all, const group_members&
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (all[r].cuda == cudaSuccess) continue;
     const group_rank rank{static_cast<offset_t>(r)};
-    throw communication_error(detail::exchanging::rank_name(members, rank) + " has no device: CUDA error " +
-                              cudaGetErrorName(all[r].cuda));
+    throw communication_error(detail::exchanging::rank_name(members, rank) +
+                              " has no device: CUDA error " + cudaGetErrorName(all[r].cuda));
   }
   check_nccl(all.front().nccl, "ncclGetUniqueId on rank 0");
 }
@@ -789,7 +789,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
       work = at().state();
       return detail::nccl::has_failed(group) || (work != cudaErrorNotReady && group == ncclSuccess);
     });
-    if (detail::nccl::has_failed(group)) fail(nccl_error(group, "an operation in the stream", get()));
+    if (detail::nccl::has_failed(group))
+      fail(nccl_error(group, "an operation in the stream", get()));
     if (!over) fail(deadline_passed(operation_text("the stream"), at().deadline));
     if (detail::nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
     check(work);
@@ -838,12 +839,15 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   static constexpr offset_t usual_exchange = sizeof(detail::exchanging::envelope);
 
   /// \param here the ranks of this process, where they are known
-  nccl_communicator(detail::nccl::handle handle, group_seat seat, const std::vector<detail::nccl::neighbour>& here)
+  nccl_communicator(detail::nccl::handle handle, group_seat seat,
+                    const std::vector<detail::nccl::neighbour>& here)
       : communicator_base(std::move(seat)), handle_(std::move(handle)) {
     if (here.empty() || detail::nccl::reaches_no_peers()) return;
-    std::ranges::copy_if(here, std::back_inserter(others_), [&](const detail::nccl::neighbour& other) {
-      return members().contains(other.rank) && detail::nccl::can_reach(other.device, at().device);
-    });
+    std::ranges::copy_if(here, std::back_inserter(others_),
+                         [&](const detail::nccl::neighbour& other) {
+                           return members().contains(other.rank) &&
+                                  detail::nccl::can_reach(other.device, at().device);
+                         });
     std::ranges::sort(others_, {}, [](const detail::nccl::neighbour& n) { return n.rank.value; });
   }
 
@@ -861,7 +865,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     }
   }
 
-  static nccl_communicator join(const ncclUniqueId& id, group_seat seat, const detail::nccl::site& at) {
+  static nccl_communicator join(const ncclUniqueId& id, group_seat seat,
+                                const detail::nccl::site& at) {
     // Before the setup, which is over on no rank before all have begun it: then all are known.
     const auto here = detail::nccl::neighbours::join(id, {seat.me, at.device});
     detail::nccl::group_devices::of_process().add(at.device);
@@ -870,7 +875,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     const ncclResult_t code =
         ncclCommInitRankConfig(made.address(), static_cast<int>(seat.members.size()), id,
                                static_cast<int>(seat.rank()->value), &config);
-    made.settle(code, "ncclCommInitRankConfig", source_place::current());
+    made.settle(code, "ncclCommInitRankConfig", source_location::current());
     made.ready();
     detail::nccl::group_devices::of_process().open_all();
     return {std::move(made), std::move(seat), here->all()};
@@ -889,7 +894,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     if (!detail::nccl::has_failed(code)) code = ended;
     try {
       for (const detail::nccl::handle& h : handles) {
-        h.settle(code, "ncclCommInitRankConfig", source_place::current());
+        h.settle(code, "ncclCommInitRankConfig", source_location::current());
       }
     } catch (const communication_error&) {
       abort_all(handles);
@@ -917,13 +922,14 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     int size = 0;
     int rank = 0;
     detail::nccl::handle(at, comm, false)
-        .settle(ncclSuccess, "the setup of the communicator", source_place::current());
+        .settle(ncclSuccess, "the setup of the communicator", source_location::current());
     check_nccl(ncclCommCuDevice(comm, &at.device), "ncclCommCuDevice", comm);
     check_nccl(ncclCommCount(comm, &size), "ncclCommCount", comm);
     check_nccl(ncclCommUserRank(comm, &rank), "ncclCommUserRank", comm);
     detail::nccl::group_devices::of_process().add(at.device);
     detail::nccl::group_devices::of_process().open_all();
-    return {detail::nccl::handle(at, comm, owned), {group_members::all(size), world_rank{rank}}, {}};
+    return {
+        detail::nccl::handle(at, comm, owned), {group_members::all(size), world_rank{rank}}, {}};
   }
 
   const detail::nccl::site& at() const noexcept { return handle_.at(); }
@@ -951,7 +957,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   [[noreturn]] void fail(const E& error) {
     fail(error, error.reason());
   }
-  void check(cudaError_t code, source_place where = source_place::current()) {
+  void check(cudaError_t code, source_location where = source_location::current()) {
     if (code == cudaSuccess) return;
     detail::nccl::forget(code);
     const cuda_error error(code, where);
@@ -960,7 +966,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
 
   /// Puts an operation into the stream.
   template <class Start>
-  void run(const char* call, const Start& start, source_place where = source_place::current()) {
+  void run(const char* call, const Start& start,
+           source_location where = source_location::current()) {
     require_usable();
     const detail::nccl::current_device here(at().device);
     const std::string text = operation_text(call);
@@ -974,7 +981,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   /// NCCL writes the new communicator when the old one is no longer busy, or a little later.
-  void finish_split(detail::nccl::handle& made, source_place where = source_place::current()) {
+  void finish_split(detail::nccl::handle& made,
+                    source_location where = source_location::current()) {
     try {
       if (!detail::wait_until(at().deadline, [&] { return made.get() != nullptr; })) {
         throw deadline_passed("ncclCommSplit", at().deadline, where);
@@ -1078,7 +1086,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   std::shared_ptr<void> memory_;
   offset_t reserved_ = 0;
   detail::nccl::handle handle_;
-  std::vector<detail::nccl::neighbour> others_;  ///< in this process, on devices that can use own memory
+  std::vector<detail::nccl::neighbour>
+      others_;  ///< in this process, on devices that can use own memory
   std::string broken_;
 };
 

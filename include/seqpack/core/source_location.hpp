@@ -7,14 +7,14 @@
 
 namespace seqpack {
 
-/// A line of a file. As a default argument, `source_place where = source_place::current()` is the
+/// A line of a file. As a default argument, `source_location where = source_location::current()` is the
 /// place of the call. It stands in for std::source_location, which clang has from version 16 on.
-struct source_place {
+struct source_location {
   const char* file = "";
   int line = 0;
 
-  static constexpr source_place current(const char* file = __builtin_FILE(),
-                                        int line = __builtin_LINE()) noexcept {
+  static constexpr source_location current(const char* file = __builtin_FILE(),
+                                           int line = __builtin_LINE()) noexcept {
     return {file, line};
   }
   /// "seqpack/comm/mpi.hpp:120", and of a file that is not the library's "main.cpp:12": where

@@ -149,7 +149,7 @@ footprint bytes_of(const T* data, offset_t count) noexcept {
   return {first, first + static_cast<std::uintptr_t>(count) * sizeof(T)};
 }
 
-/// A column and the batch row that it is in.
+/// A column and the row that it is in.
 struct table_position {
   offset_t row;
   offset_t column;
@@ -274,8 +274,7 @@ class batch_view {
     requires std::same_as<typename M::element_type, T> && (M::rank() >= 2)
   constexpr batch_view(const M& m)
       : batch_view(m.data_handle(), detail::extent_of(m, 0), detail::extent_of(m, 1),
-                   detail::payload_of(m, 2), detail::stride_of(m, 0),
-                   detail::stride_of(m, 1)) {}
+                   detail::payload_of(m, 2), detail::stride_of(m, 0), detail::stride_of(m, 1)) {}
   /// A view that only reads, of one that may write.
   template <class U>
     requires(!std::same_as<U, T> && std::same_as<const U, T>)

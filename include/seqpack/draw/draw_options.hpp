@@ -81,7 +81,7 @@ void for_each_piece(const View& view, Place at, F&& f) {
     const offset_t real = max_of(min_of(first.length - first.index, run.count), 0);
     if (real > 0) f(row, token_run{first, real});
     if (real == run.count) return;
-    f(row + real, token_run{{first.sequence, first.index + real, first.length}, run.count - real});
+    f(row + real, token_run{{first.slot, first.index + real, first.length}, run.count - real});
   });
 }
 

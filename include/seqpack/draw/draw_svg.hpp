@@ -8,10 +8,10 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
-#include "seqpack/exec/executor.hpp"
 #include "seqpack/draw/draw_options.hpp"
-#include "seqpack/move/field.hpp"
+#include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 
@@ -74,7 +74,7 @@ class svg_picture {
     return dark[rank % 8];
   }
   std::string fill_of(const token_ref& token) const {
-    const offset_t colour = token.sequence < view_.sequences ? token.sequence % 8 : 8;
+    const offset_t colour = token.slot < view_.sequences ? token.slot % 8 : 8;
     return token.real() ? std::string(colours[colour]) : join("url(#pad", colour, ")");
   }
 
@@ -82,7 +82,7 @@ class svg_picture {
     const double w = unit * static_cast<double>(run.count);
     rect(kind, x, y_, w, height, fill_of(run.first));
     if (!run.first.real()) return;
-    const char name[] = {letter(run.first.sequence), '\0'};
+    const char name[] = {letter(run.first.slot), '\0'};
     const double base = y_ + height / 2 + 4;
     if (unit >= 22) {
       for (offset_t k = 0; k < run.count; ++k) {
@@ -175,7 +175,7 @@ class svg_picture {
     text("label", left - 12, y_ + 12, "owner");
     for_each_run(view_, all_shards, 0, view_.total, [&](offset_t row, const token_run& run) {
       const offset_t rank = divide(row, view_.shard_tokens());
-      const double x = x_of(view_.row_of(full_row, run.first.sequence, run.first.index));
+      const double x = x_of(view_.row_of(full_row, run.first.slot, run.first.index));
       const double w = unit_ * static_cast<double>(run.count);
       rect("owner", x, y_, w, 16, rank_colour(rank));
       if (w >= 12) text("rank", x + w / 2, y_ + 12, join(rank));
@@ -189,7 +189,7 @@ class svg_picture {
     for_each_piece(view_, all_shards, [&](offset_t row, const token_run& run) {
       const offset_t rank = divide(row, view_.shard_tokens());
       const auto count = static_cast<double>(run.count);
-      const double a = x_of(view_.row_of(full_row, run.first.sequence, run.first.index));
+      const double a = x_of(view_.row_of(full_row, run.first.slot, run.first.index));
       const double b = shard_x(rank, row - rank * view_.shard_tokens());
       const double c = b + count * shard_unit_;
       const double d = a + count * unit_;
@@ -210,7 +210,7 @@ class svg_picture {
     };
     for_each_piece(view_, shard{rank}, [&](offset_t index, const token_run& run) {
       const bool alike =
-          run.first.sequence == joined.first.sequence && run.first.real() == joined.first.real();
+          run.first.slot == joined.first.slot && run.first.real() == joined.first.real();
       if (fine() && joined.count > 0 && alike) {
         joined.count += run.count;
         return;

@@ -9,10 +9,10 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
-#include "seqpack/exec/executor.hpp"
 #include "seqpack/draw/draw_options.hpp"
-#include "seqpack/move/field.hpp"
+#include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 
@@ -75,7 +75,7 @@ class text_picture {
   line tokens(Place at) const {
     line cells = blank(view_.rows(at));
     for_each_piece(view_, at, [&](offset_t row, const token_run& run) {
-      const offset_t s = run.first.sequence;
+      const offset_t s = run.first.slot;
       const bool ghost = s >= view_.sequences;
       mark(cells, row, run.count,
            ghost ? cell{'~', -1} : cell{run.first.real() ? letter(s) : '.', s});
@@ -87,7 +87,7 @@ class text_picture {
     line cells = blank(view_.total);
     for_each_run(view_, all_shards, 0, view_.total, [&](offset_t row, const token_run& run) {
       const offset_t rank = divide(row, view_.shard_tokens());
-      mark(cells, view_.row_of(full_row, run.first.sequence, run.first.index), run.count,
+      mark(cells, view_.row_of(full_row, run.first.slot, run.first.index), run.count,
            {"0123456789abcdefghijklmnopqrstuvwxyz"[rank % 36], -1});
     });
     return cells;
@@ -167,14 +167,14 @@ class text_picture {
       style(s, false);
       out_ += letter(s);
       style(-1, false);
-      write(out_, "  batch row ", view_.batch_row(s), ": ", count_of(view_.length(s), "token"),
+      write(out_, "  sequence ", view_.sequence_in(s), ": ", count_of(view_.length(s), "token"),
             ", padded to ", view_.padded_length(s), "\n");
     }
     const offset_t more = view_.sequences - min_of(view_.sequences, options_.entries);
     if (more > 0) write(out_, "... and ", count_of(more, "more sequence"), "\n");
     if (view_.sequences > 52) write(out_, "letters repeat after 52 sequences\n");
     const offset_t unpacked = view_.batch - view_.sequences;
-    if (unpacked > 0) write(out_, count_of(unpacked, "batch row"), " not packed\n");
+    if (unpacked > 0) write(out_, count_of(unpacked, "sequence"), " not packed\n");
     if (view_.has_padding()) write(out_, ".  padding\n");
     if (view_.segments > view_.sequences) {
       write(out_, "~  ghost, padding of no sequence: ",

@@ -88,11 +88,11 @@ class open_releases {
   void hold(void* memory, cudaStream_t stream, bool of_graph) noexcept {
     add({place_of(stream), memory, cudaSuccess, {}, of_graph});
   }
-  void add_failure(cudaError_t code, cudaStream_t stream, source_place where) noexcept {
+  void add_failure(cudaError_t code, cudaStream_t stream, source_location where) noexcept {
     add({place_of(stream), nullptr, code, where, false});
   }
   /// For memory of the host, which belongs to no stream.
-  void add_host_failure(cudaError_t code, source_place where) noexcept {
+  void add_host_failure(cudaError_t code, source_location where) noexcept {
     add({{}, nullptr, code, where, false});
   }
 
@@ -103,7 +103,7 @@ class open_releases {
     const std::lock_guard lock(mutex_);
     std::erase_if(entries_, [&](entry& e) {
       if (e.memory == nullptr || e.at != here) return false;
-      const source_place where = source_place::current();
+      const source_location where = source_location::current();
       const cudaError_t code = cudaFreeAsync(std::exchange(e.memory, nullptr), stream);
       detail::forget(code);
       e.code = code;
@@ -132,7 +132,7 @@ class open_releases {
     place at;
     void* memory = nullptr;  ///< held, or null where a release has failed
     cudaError_t code = cudaSuccess;
-    source_place where;
+    source_location where;
     bool of_graph = false;
   };
 
@@ -178,7 +178,7 @@ class open_releases {
 
 /// Allocates with `call(&memory)`, in the order of the stream, and frees what is held for it.
 template <class Call>
-void* allocate(cudaStream_t stream, const Call& call, source_place where) {
+void* allocate(cudaStream_t stream, const Call& call, source_location where) {
   open_releases& open = open_releases::of_process();
   const stream_capture now(stream);
   if (!now.holds_up()) open.free_held(stream);
@@ -215,7 +215,8 @@ inline void release(void* memory, cudaStream_t stream) noexcept {
   const cudaError_t code = cudaFreeAsync(memory, stream);
   detail::forget(code);
   // A graph that was never launched has nothing that could be freed.
-  if (code != cudaSuccess && capture == 0) open.add_failure(code, stream, source_place::current());
+  if (code != cudaSuccess && capture == 0)
+    open.add_failure(code, stream, source_location::current());
 }
 
 }  // namespace detail::releasing

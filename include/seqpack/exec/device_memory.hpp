@@ -48,7 +48,7 @@ struct stream_ordered_memory {
     detail::releasing::open_releases::of_process().check(stream);
     return detail::releasing::allocate(
         stream, [&](void** made) { return cudaMallocAsync(made, bytes, stream); },
-        source_place::current());
+        source_location::current());
   }
   /// The next allocation in the stream, or check_releases(), tells where it fails.
   void deallocate_async(void* p, std::size_t, std::size_t, cudaStream_t stream) const noexcept {
@@ -95,7 +95,7 @@ class device_pool {
     detail::releasing::open_releases::of_process().check(stream);
     return detail::releasing::allocate(
         stream, [&](void** made) { return cudaMallocFromPoolAsync(made, bytes, handle(), stream); },
-        source_place::current());
+        source_location::current());
   }
   /// As stream_ordered_memory does.
   void deallocate_async(void* p, std::size_t, std::size_t, cudaStream_t stream) const noexcept {

@@ -91,7 +91,8 @@ class pinned_pool {
         detail::forget(code);
         b.taken = code != cudaSuccess;
         if (b.taken) {
-          detail::releasing::open_releases::of_process().add_failure(code, stream, source_place::current());
+          detail::releasing::open_releases::of_process().add_failure(code, stream,
+                                                                     source_location::current());
         }
       }
     }
@@ -113,7 +114,8 @@ class pinned_pool {
       const cudaError_t code = cudaFreeHost(b.data);
       detail::forget(code);
       if (code == cudaSuccess) return;
-      detail::releasing::open_releases::of_process().add_host_failure(code, source_place::current());
+      detail::releasing::open_releases::of_process().add_host_failure(code,
+                                                                      source_location::current());
     }
     ~shared_blocks() {
       const detail::releasing::relaxed_capture guard;

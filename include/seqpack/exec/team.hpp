@@ -46,8 +46,8 @@ struct archetype {
 ///   read and written by one thread, so that out may be x; k is small. Called by all threads
 /// - `group.fill_row(out, n, value)`: out[0], ..., out[n - 1] = value. Called by all threads
 template <class G>
-concept thread_group = requires(const G& group, double value, double (*combine)(double, double),
-                                const float* x, float* out, offset_t n, detail::archetype f) {
+concept team = requires(const G& group, double value, double (*combine)(double, double),
+                        const float* x, float* out, offset_t n, detail::archetype f) {
   { group.rank() } -> std::same_as<int>;
   { group.size() } -> std::same_as<int>;
   { group.reduce(value, combine) } -> std::same_as<double>;

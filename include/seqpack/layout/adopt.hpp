@@ -28,7 +28,7 @@ struct adopt_options {
   /// are a tail. They are the ghost, which needs to be told, or padding of the last sequence. Bounds
   /// say it themselves.
   offset_t tail = dynamic;
-  /// Slot -> batch row, as in layout_options, into a batch of `batch` rows (default: as many rows
+  /// Slot -> sequence, as in layout_options, into a batch of `batch` rows (default: as many rows
   /// as sequences). The order() of a layout is one.
   slot_order order = {};
   offset_t batch = dynamic;
@@ -166,8 +166,8 @@ packed_layout<no_padding, C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padde
   }
   std::vector<Index> real =
       detail::adopted::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
-  std::vector<Index> padded = detail::adopted::checked_bounds<Index>(cu_padded, "cu_seqlens_padded",
-                                                             layout_error::cu_padded_decreases);
+  std::vector<Index> padded = detail::adopted::checked_bounds<Index>(
+      cu_padded, "cu_seqlens_padded", layout_error::cu_padded_decreases);
   const auto entries = static_cast<offset_t>(real.size());
   const auto require_entries = [](const char* name, std::size_t size, offset_t expected) {
     if (static_cast<offset_t>(size) != expected) {
@@ -218,7 +218,8 @@ template <layout_index Index = std::int32_t, integer_range Bounds,
           context_parallel_policy C = no_context_parallel>
 packed_layout<no_padding, C, Index> from_cu_seqlens(Bounds&& cu, offset_t total, const C& cp = {},
                                                     const adopt_options& options = {}) {
-  const auto bounds = detail::adopted::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
+  const auto bounds =
+      detail::adopted::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
   if (bounds.back() != total) {
     reject(entry_name("cu_seqlens", static_cast<offset_t>(bounds.size()) - 1),
            static_cast<offset_t>(bounds.back()),

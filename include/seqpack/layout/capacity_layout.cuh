@@ -13,11 +13,11 @@
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/cuda.cuh"
-#include "seqpack/layout/detail/bounds.hpp"
-#include "seqpack/move/detail/checks.hpp"
-#include "seqpack/layout/detail/scan.cuh"
 #include "seqpack/layout/detail/access.hpp"
+#include "seqpack/layout/detail/bounds.hpp"
+#include "seqpack/layout/detail/scan.cuh"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/move/detail/checks.hpp"
 
 namespace seqpack {
 
@@ -73,10 +73,10 @@ class capacity_layout
     // The temporary memory depends on the number of items and on the type of the sums alone.
     using input = detail::building::length_input<Index, Index, Index, false>;
     detail::building::scan(nullptr, scan_bytes,
-                   store_for(input{nullptr, nullptr, bound.sequences, 0, nullptr, 0}),
-                   where.stream);
-    map_ =
-        detail::building::memory_map<Index>(entries, bound.sequences, bound.sequences, ordered, scan_bytes);
+                           store_for(input{nullptr, nullptr, bound.sequences, 0, nullptr, 0}),
+                           where.stream);
+    map_ = detail::building::memory_map<Index>(entries, bound.sequences, bound.sequences, ordered,
+                                               scan_bytes);
     memory_ = device_buffer<Memory>(where, map_.bytes());
     map_.clear(memory_.data(), where.stream);
     arrays_ = map_.arrays(memory_.data());
@@ -94,7 +94,7 @@ class capacity_layout
 
   /// Builds the layout of other lengths. Two launches and one memset; allocates nothing, never
   /// synchronises, may be captured.
-  /// \param lengths device memory, one entry per batch row; the first *count are read
+  /// \param lengths device memory, one entry per sequence; the first *count are read
   /// \param count device memory: the number of sequences; with an order, of slots
   /// \param order device memory, as many entries as there are slots; only for a layout made with
   /// ordered = true
@@ -118,11 +118,11 @@ class capacity_layout
     };
     const offset_t slots = view_.sequences;
     if (order == nullptr) {
-      run(detail::building::length_input<Length, Index, Count, false>{lengths, nullptr, slots, slots, count,
-                                                              max_seqlen_});
+      run(detail::building::length_input<Length, Index, Count, false>{lengths, nullptr, slots,
+                                                                      slots, count, max_seqlen_});
     } else {
-      run(detail::building::length_input<Length, Index, Count, true>{lengths, order, slots, slots, count,
-                                                             max_seqlen_});
+      run(detail::building::length_input<Length, Index, Count, true>{lengths, order, slots, slots,
+                                                                     count, max_seqlen_});
     }
   }
 
@@ -130,7 +130,8 @@ class capacity_layout
   /// \throws invalid_input with the texts of make_layout
   void check(cudaStream_t stream) const {
     using input = detail::building::length_input<Index, Index, Index, false>;
-    detail::building::throw_if_refused(detail::building::read_summary(arrays_.summary, stream), &input::name);
+    detail::building::throw_if_refused(detail::building::read_summary(arrays_.summary, stream),
+                                       &input::name);
   }
 
  private:

@@ -18,10 +18,10 @@
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"
 #include "seqpack/exec/detail/cuda_upload.cuh"
+#include "seqpack/layout/detail/access.hpp"
 #include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/layout/detail/scan.cuh"
 #include "seqpack/layout/layout.hpp"
-#include "seqpack/layout/detail/access.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/layout/place_on.hpp"
 
@@ -38,7 +38,7 @@ template <layout_index Index>
 struct device_layout_options {
   /// S: lengths above it are refused.
   offset_t width = max_tokens;
-  /// Slot -> batch row, in device memory; read while the layout is built, then not needed any more.
+  /// Slot -> sequence, in device memory; read while the layout is built, then not needed any more.
   /// None: slot k is row k.
   basic_slot_order<Index> order = {};
 };
@@ -192,7 +192,8 @@ device_layout<no_padding, C, Index, Memory> from_cu_seqlens(
                ", what the sharding divides by");
   }
   const bounds_rules<Index, no_padding, C> rules{{}, cp, width};
-  const detail::building::bounds_input<Bound, Index> input{cu.data(), cu_padded.data(), slots, total};
+  const detail::building::bounds_input<Bound, Index> input{cu.data(), cu_padded.data(), slots,
+                                                           total};
   return detail::building::make<When, Index>(where, input, rules, slots, total);
 }
 
@@ -229,7 +230,8 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& 
                                              const packed_layout<P, C, Index>& layout) {
   const auto from = layout.view();
   const bool ordered = from.slot_of != nullptr;  // also for an order of no slots
-  const detail::building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch, ordered, 0);
+  const detail::building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch,
+                                                ordered, 0);
   device_buffer<Memory> memory(where, map.bytes());
   const auto fill = [&](void* image) { detail::building::write_image(from, map, image); };
   if (map.image_bytes() <= detail::launching::most_launch_bytes) {

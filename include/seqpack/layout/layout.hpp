@@ -15,11 +15,11 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
-#include "seqpack/layout/detail/bounds.hpp"
-#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/layout/detail/access.hpp"
+#include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/layout/order.hpp"
+#include "seqpack/move/detail/checks.hpp"
 
 namespace seqpack {
 
@@ -33,8 +33,8 @@ concept integer_range =
 struct layout_options {
   /// S: lengths above it are refused.
   offset_t width = max_tokens;
-  /// Slot -> batch row, each at most once. None: slot k is row k. With it, the lengths are those
-  /// of the batch rows, and rows that it leaves out are not packed.
+  /// Slot -> sequence, each at most once. None: slot k is row k. With it, the lengths are those
+  /// of the sequences, and rows that it leaves out are not packed.
   slot_order order = {};
 };
 
@@ -88,11 +88,11 @@ constexpr void require_order(std::span<const Row> order, offset_t batch) {
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (order[k] < 0 || order[k] >= batch) {
       reject(entry_name("order", static_cast<offset_t>(k)), order[k],
-             "it must be a batch row, from 0 to " + std::to_string(batch - 1));
+             "it must be a sequence of the batch, from 0 to " + std::to_string(batch - 1));
     }
     if (taken[static_cast<std::size_t>(order[k])]) {
       reject(entry_name("order", static_cast<offset_t>(k)), order[k],
-             "each batch row may be packed at most once");
+             "each sequence may be packed at most once");
     }
     taken[static_cast<std::size_t>(order[k])] = true;
   }
@@ -146,7 +146,7 @@ void require_apart(const Lengths& lengths, const slot_order& order,
 }  // namespace detail
 
 /// Builds a layout into the caller's memory: the core of make_layout. Allocates nothing but, with
-/// an order, one bit per batch row for its check. Usable in constant expressions.
+/// an order, one bit per sequence for its check. Usable in constant expressions.
 ///
 /// \param lengths real tokens per sequence, tokens; any random-access range of integers
 /// \param storage must outlive the view; its sizes are checked
@@ -259,7 +259,7 @@ class packed_layout : public layout_access<packed_layout<Padding, ContextParalle
 /// \throws invalid_input, naming the entry, its value and the limit: a length below 0 or above
 /// options.width; an `each` or a fixed total that is not a multiple of what the sharding divides
 /// by; a padded length that it does not divide; content above the fixed total; a tail that no
-/// sequence can absorb; sums above Index; an order that is not a selection of batch rows.
+/// sequence can absorb; sums above Index; an order that is not a selection of sequences.
 ///
 /// Allocates the arrays. O(B).
 template <layout_index Index = std::int32_t, integer_range Lengths, padding_policy P = no_padding,

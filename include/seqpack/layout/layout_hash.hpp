@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/field.hpp"
-#include "seqpack/layout/layout_view.hpp"
 
 namespace seqpack {
 
@@ -76,7 +76,7 @@ constexpr void add_sequences(hasher& hash, const View& view) {
     hash.add(static_cast<offset_t>(view.cu[s + 1]));
     hash.add(view.begin_of(s + 1));
   }
-  for (offset_t s = 0; s < view.sequences; ++s) hash.add(view.batch_row(s));
+  for (offset_t s = 0; s < view.sequences; ++s) hash.add(view.sequence_in(s));
 }
 
 }  // namespace detail

@@ -10,8 +10,8 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
-#include "seqpack/layout/place.hpp"
 #include "seqpack/layout/order.hpp"
+#include "seqpack/layout/place.hpp"
 #include "seqpack/policy/padding.hpp"
 #include "seqpack/policy/sharding.hpp"
 
@@ -30,9 +30,9 @@ struct layout_status;
 
 /// A token of a packed layout, named by its sequence.
 struct token_ref {
-  offset_t sequence;  ///< the slot in the packed row; the ghost's is the number of sequences
-  offset_t index;     ///< position in the sequence, padding counted on
-  offset_t length;    ///< real tokens of the sequence
+  offset_t slot;    ///< of the packed row; the ghost's is the number of sequences
+  offset_t index;   ///< position in the sequence, padding counted on
+  offset_t length;  ///< real tokens of the sequence
 
   SEQPACK_HD constexpr bool real() const noexcept { return index < length; }
 };
@@ -50,7 +50,7 @@ struct token_run {
 /// where the policy makes a ghost. Without an order, slot k is row k of the batch.
 ///
 /// The functions that look at the bounds must be called where the arrays live. Complexity: O(1),
-/// but O(log segments) for `sequence_of` and the `token_at` functions. Nothing here allocates,
+/// but O(log segments) for `slot_at` and the `token_at` functions. Nothing here allocates,
 /// throws or synchronises, except `require_place`, which throws.
 template <padding_policy Padding, context_parallel_policy ContextParallel,
           layout_index Index = std::int32_t>
@@ -61,20 +61,20 @@ struct layout_view {
 
   const Index* cu = nullptr;         ///< segments + 1 prefix sums of the real lengths
   const Index* cu_padded = nullptr;  ///< segments + 1 prefix sums of the padded lengths
-  const Index* order = nullptr;      ///< slot -> batch row; null: the same
-  const Index* slot_of = nullptr;    ///< batch row -> slot, -1 for a row that is not packed
+  const Index* order = nullptr;      ///< slot -> sequence; null: the same
+  const Index* slot_of = nullptr;    ///< sequence -> slot, -1 for a row that is not packed
   offset_t sequences = 0;            ///< slots
   offset_t segments = 0;             ///< slots and the ghost
-  offset_t batch = 0;                ///< B, rows of the batch
+  offset_t batch = 0;                ///< B, sequences of the batch
   offset_t total = 0;                ///< T
   offset_t longest = 0;              ///< the longest real length, or a bound of it
   offset_t longest_padded = 0;       ///< max_seqlen, or a bound of it
   bool padded = false;               ///< whether there is padding, or can be
   Padding padding{};
   ContextParallel cp{};
-  offset_t dropped = 0;        ///< real tokens at the end of every sequence that count as padding
-  offset_t first_segment = 0;  ///< what entry 0 of cu, cu_padded and order is about; see window_of
-  offset_t first_row = 0;      ///< the batch row that entry 0 of slot_of is about
+  offset_t dropped = 0;         ///< real tokens at the end of every sequence that count as padding
+  offset_t first_segment = 0;   ///< what entry 0 of cu, cu_padded and order is about; see window_of
+  offset_t first_sequence = 0;  ///< the sequence that entry 0 of slot_of is about
   /// Where calls on a device tell of values that they had to refuse, or null; see device_layout.
   layout_status* status = nullptr;
 
@@ -102,7 +102,7 @@ struct layout_view {
   constexpr offset_t max_seqlen() const noexcept { return longest_padded; }
   constexpr offset_t max_length() const noexcept { return longest; }
   constexpr bool has_padding() const noexcept { return padded; }
-  /// The batch row of each slot where the layout has an order, else no order: what slot_order takes.
+  /// The sequence in each slot where the layout has an order, else no order: what slot_order takes.
   constexpr basic_slot_order<Index> slot_rows() const noexcept {
     if (order == nullptr && slot_of == nullptr) return {};
     return std::span<const Index>(order, static_cast<std::size_t>(sequences));
@@ -140,13 +140,14 @@ struct layout_view {
                padded_length(sequence));
     return dropped == 0 ? real : max_of(real - dropped, 0);
   }
-  /// The batch row of a slot; not for the ghost.
-  SEQPACK_HD constexpr offset_t batch_row(offset_t sequence) const noexcept {
-    return order == nullptr ? sequence : static_cast<offset_t>(order[sequence - first_segment]);
+  /// The sequence of a slot; not for the ghost.
+  SEQPACK_HD constexpr offset_t sequence_in(offset_t slot) const noexcept {
+    return order == nullptr ? slot : static_cast<offset_t>(order[slot - first_segment]);
   }
-  /// The slot of a batch row, or -1.
-  SEQPACK_HD constexpr offset_t slot(offset_t batch_row) const noexcept {
-    return slot_of == nullptr ? batch_row : static_cast<offset_t>(slot_of[batch_row - first_row]);
+  /// The slot of a sequence, or -1.
+  SEQPACK_HD constexpr offset_t slot(offset_t sequence) const noexcept {
+    return slot_of == nullptr ? sequence
+                              : static_cast<offset_t>(slot_of[sequence - first_sequence]);
   }
   /// Where a sequence's share begins in every shard. The divisor divides every bound.
   SEQPACK_HD constexpr offset_t shard_begin(offset_t sequence) const noexcept {
@@ -155,7 +156,7 @@ struct layout_view {
 
   /// The sequence that owns row t, 0 <= t < total: the last one that begins at or before it, so
   /// that empty sequences own nothing.
-  SEQPACK_HD constexpr offset_t sequence_of(offset_t row) const noexcept {
+  SEQPACK_HD constexpr offset_t slot_at(offset_t row) const noexcept {
     offset_t low = first_segment;
     offset_t high = segments;
     while (high - low > 1) {
@@ -168,11 +169,11 @@ struct layout_view {
   // From a place to the token that it holds.
 
   SEQPACK_HD constexpr token_ref token_at(full_row_t, offset_t row) const noexcept {
-    const offset_t s = sequence_of(row);
+    const offset_t s = slot_at(row);
     return {s, row - begin_of(s), length(s)};
   }
   SEQPACK_HD constexpr token_ref token_at(shard at, offset_t index) const noexcept {
-    const offset_t s = sequence_of(index * cp.size());
+    const offset_t s = slot_at(index * cp.size());
     return {s, cp.to_token({at.rank, index - shard_begin(s)}, padded_length(s)), length(s)};
   }
   SEQPACK_HD constexpr token_ref token_at(all_shards_t, offset_t row) const noexcept {
@@ -217,7 +218,7 @@ concept layout = requires(const L& l) {
 template <class View, class F>
 constexpr void for_each_run(const View& view, full_row_t, offset_t first, offset_t last, F&& f) {
   if (first >= last) return;
-  for (offset_t s = view.sequence_of(first); first < last; ++s) {
+  for (offset_t s = view.slot_at(first); first < last; ++s) {
     const offset_t begin = view.begin_of(s);
     const offset_t count = min_of(begin + view.padded_length(s), last) - first;
     if (count <= 0) continue;
@@ -230,7 +231,7 @@ constexpr void for_each_run(const View& view, full_row_t, offset_t first, offset
 template <class View, class F>
 constexpr void for_each_run(const View& view, shard at, offset_t first, offset_t last, F&& f) {
   if (first >= last) return;
-  for (offset_t s = view.sequence_of(first * view.cp.size()); first < last; ++s) {
+  for (offset_t s = view.slot_at(first * view.cp.size()); first < last; ++s) {
     const offset_t begin = view.shard_begin(s);
     const offset_t end = min_of(view.shard_begin(s + 1), last);
     while (first < end) {

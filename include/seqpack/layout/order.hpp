@@ -1,5 +1,5 @@
 /// \file
-/// The order of a packed row: which row of the batch lies in which slot.
+/// The order of a packed row: which sequence of the batch lies in which slot.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@
 
 namespace seqpack {
 
-/// The batch row of each slot of the packed row, or, default constructed, no order at all: slot k
+/// The sequence in each slot of the packed row, or, default constructed, no order at all: slot k
 /// is row k. An order of no slots is an order too: it packs nothing. Refers to the rows, does not
 /// own them.
 template <class Row>
@@ -31,7 +31,7 @@ class basic_slot_order {
   bool given_ = false;
 };
 
-/// The order of a layout that is made on the host: batch rows of 64 bits, or of 32 as those of the
+/// The order of a layout that is made on the host: sequences of 64 bits, or of 32 as those of the
 /// order of another layout.
 class slot_order {
  public:

@@ -27,7 +27,7 @@ struct layout_residence {
 /// The layout for calls of this executor: a view of it, for the host, or a copy on the device,
 /// which owns its memory (see to_device). It answers `view()`; the layout must outlive a view.
 template <executor E, class P, class C, class Index>
-auto resident(const E& where, const packed_layout<P, C, Index>& layout) {
+auto place_on(const E& where, const packed_layout<P, C, Index>& layout) {
   return layout_residence<std::remove_cvref_t<E>>::place(where, layout);
 }
 

@@ -13,7 +13,7 @@
 
 namespace seqpack {
 
-/// The layout of a batch that is not packed: every row of the batch takes all of its width. What is
+/// The layout of a batch that is not packed: every sequence of the batch takes all of its width. What is
 /// true of packed rows is true of it: shards, labels, log-probabilities and losses need no second
 /// form.
 ///

@@ -19,11 +19,11 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/exec/team.hpp"
+#include "seqpack/logprob/detail/softmax.hpp"
+#include "seqpack/logprob/logits.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
-#include "seqpack/logprob/logits.hpp"
-#include "seqpack/logprob/detail/softmax.hpp"
 #include "seqpack/tokens/targets.hpp"
 
 namespace seqpack {
@@ -116,7 +116,7 @@ struct scan_operation {
     }
   }
   SEQPACK_HD void operator()(offset_t row) const { (*this)(single_thread{}, row); }
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     // Loaded before the row, not behind it, where nothing would hide how long that takes.
     const C at_label = group.rank() == 0 ? label_logit(row) : C{0};
@@ -210,7 +210,8 @@ struct backward_operation {
       const offset_t label = labels[first] - columns.first;
       const bool here = columns.contains(labels[first]);
       const C at_label =
-          here ? factor + detail::softmax::gradient_of(logits.at(first)[label], scale, max, common) : C{0};
+          here ? factor + detail::softmax::gradient_of(logits.at(first)[label], scale, max, common)
+               : C{0};
       detail::softmax::gradient_row(logits.at(first), out, logits.columns, scale, max, common);
       if (here) out[label] = static_cast<G>(at_label);
       std::fill_n(out + logits.columns, width - logits.columns, static_cast<G>(0.0F));
@@ -227,7 +228,7 @@ struct backward_operation {
               ? static_cast<G>(0.0F)
               : function_of(row, label, derivative)(column, 0, logits.at(row)[column]);
   }
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     const offset_t label = labels[row];
     const C derivative = derivatives[row];
@@ -474,8 +475,8 @@ void label_log_probs_backward(const E& where, const matrix_view<T>& logits,
   memory.read(forward.sum.touched(), detail::alone, "sum");
   memory.read(forward.entropy.touched(), detail::alone, "entropy");
   memory.read(derivatives.touched(), detail::alone, "derivatives");
-  memory.write(detail::logits_checks::written_bytes(gradient, options.zero_padded_columns), detail::alone,
-               "gradient");
+  memory.write(detail::logits_checks::written_bytes(gradient, options.zero_padded_columns),
+               detail::alone, "gradient");
   memory.require_apart();
   const C scale = detail::logits_checks::reciprocal<C>(options.temperature);
   execute(where, impl::backward_operation<plain, G, C>{

@@ -14,9 +14,9 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/team.hpp"
-#include "seqpack/move/detail/checks.hpp"
-#include "seqpack/loss/global_counts.hpp"
 #include "seqpack/logprob/detail/softmax.hpp"
+#include "seqpack/loss/global_counts.hpp"
+#include "seqpack/move/detail/checks.hpp"
 
 namespace seqpack {
 
@@ -210,7 +210,7 @@ struct scale_operation {
     x = scaled(x);
   }
   offset_t row_work() const noexcept { return row_bytes(); }
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     group.rewrite_row(logits.at(row), logits.at(row), logits.columns,
                       [this](offset_t, int, const T& x) { return scaled(x); });

@@ -14,18 +14,18 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
-#include "seqpack/move/detail/checks.hpp"
-#include "seqpack/move/field.hpp"
 #include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/logprob/logits.hpp"
+#include "seqpack/move/detail/checks.hpp"
+#include "seqpack/move/field.hpp"
 #include "seqpack/move/pack.hpp"
-#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/parallel/context_gather.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
-#include "seqpack/logprob/label_log_probs.hpp"
-#include "seqpack/logprob/logits.hpp"
+#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/tokens/targets.hpp"
 
 namespace seqpack {
@@ -150,7 +150,8 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
     detail::require_equal(detail::alone, "logits rows", logits.rows, view.shard_tokens(),
                           "the tokens of the layout in one shard");
     state = log_prob_state<C>(where, logits.rows, with_entropy);
-    detail::label_log_probing::require_shape(logits, columns, row_view<const std::int64_t>(state.labels()));
+    detail::label_log_probing::require_shape(logits, columns,
+                                             row_view<const std::int64_t>(state.labels()));
     detail::logits_checks::reciprocal<C>(options.temperature);
     detail::require_table<E>(detail::alone, "ids", view, ids, false);
     detail::require_target<E>("log-probabilities", predicting, out);
@@ -211,8 +212,8 @@ void next_token_logprobs_backward(const E& where, const L& layout, shard mine,
   detail::regions<1, 1> memory;
   memory.read_layout(view);
   memory.read(derivatives.touched(), detail::alone, "derivatives");
-  memory.write(detail::logits_checks::written_bytes(gradient, options.zero_padded_columns), detail::alone,
-               "gradient");
+  memory.write(detail::logits_checks::written_bytes(gradient, options.zero_padded_columns),
+               detail::alone, "gradient");
   memory.require_apart();
   const workspace<C> rows(where, logits.rows);
   pack(where, view.without_last(1), mine, field(derivatives, rows.rows()));

@@ -12,12 +12,12 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/tokens/causal.hpp"
-#include "seqpack/loss/global_counts.hpp"
 #include "seqpack/loss/evaluate.hpp"
-#include "seqpack/tokens/batch_fields.hpp"
+#include "seqpack/loss/global_counts.hpp"
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/metrics.hpp"
+#include "seqpack/tokens/batch_fields.hpp"
+#include "seqpack/tokens/causal.hpp"
 
 namespace seqpack {
 
@@ -55,12 +55,12 @@ struct valid_tokens {
 /// \throws invalid_input for lengths or masks that do not fit the batch.
 ///
 /// Waits for the result on a stream. O(B * S); two launches, and that of
-/// `resident`.
+/// `place_on`.
 template <executor E, batch B, lengths_projection<B> Lengths>
 global_counts count_valid(const E& where, const B& batch, const Lengths& lengths,
                           const document_options& documents = {}) {
   const auto layout = make_layout<std::int64_t>(std::invoke(lengths, batch));
-  const auto placed = resident(where, layout);
+  const auto placed = place_on(where, layout);
   const auto fields = batch.fields();
   using loss = detail::counting::valid_tokens;
   detail::losses::require_batch<E, loss>(layout.view(), fields);
@@ -118,7 +118,8 @@ struct traits<global_counts> {
 template <communicator DP>
 global_counts sum_counts(DP& group, const global_counts& mine) {
   global_counts sum;
-  for (const auto& counts : detail::exchanging::exchange_records(group, "sum_counts", mine)) sum += counts;
+  for (const auto& counts : detail::exchanging::exchange_records(group, "sum_counts", mine))
+    sum += counts;
   return sum;
 }
 

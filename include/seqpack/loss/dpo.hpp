@@ -44,7 +44,7 @@ struct dpo_options {
   bool sft_average = false;  ///< that, per token of its sequence
 };
 
-/// Direct preference optimisation (Rafailov et al., 2023). The chosen sequences are the batch rows
+/// Direct preference optimisation (Rafailov et al., 2023). The chosen sequences are
 /// 2k, the rejected ones 2k + 1:
 ///
 ///     x_b  = sum_s token_mask * (logp - reference_logprobs), or mean_b of it

@@ -17,17 +17,17 @@
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/layout/layout_part.hpp"
-#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/layout/place_on.hpp"
-#include "seqpack/parallel/group_execution.hpp"
-#include "seqpack/loss/detail/checked_loss.hpp"
-#include "seqpack/loss/global_counts.hpp"
 #include "seqpack/logprob/label_log_probs.hpp"
 #include "seqpack/logprob/logits.hpp"
-#include "seqpack/loss/loss.hpp"
-#include "seqpack/loss/detail/loss_operations.hpp"
-#include "seqpack/loss/loss_result.hpp"
 #include "seqpack/logprob/next_token_logprobs.hpp"
+#include "seqpack/loss/detail/checked_loss.hpp"
+#include "seqpack/loss/detail/loss_operations.hpp"
+#include "seqpack/loss/global_counts.hpp"
+#include "seqpack/loss/loss.hpp"
+#include "seqpack/loss/loss_result.hpp"
+#include "seqpack/parallel/group_execution.hpp"
+#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/tokens/targets.hpp"
 
 namespace seqpack {
@@ -164,7 +164,7 @@ struct evaluation {
       const offset_t first = view.shard_begin(b);
       const offset_t last = view.shard_begin(b + group);
       const auto alone = layout_part(layout, b, group);
-      const auto placed = resident(where, alone);
+      const auto placed = place_on(where, alone);
       double* const row = results + divide(b, group) * row_size<L>;
       if constexpr (L::input == loss_input::logits) {
         assembled(placed.view(), b, part(logits, first, last), part(gradient, first, last), row);
@@ -226,17 +226,19 @@ void require_batch(const View& view, const Fields& fields) {
                ", the sequences that the loss takes together");
   }
   if (view.slot_of != nullptr) {
-    reject("order of the layout", "given", "a loss takes the rows of the batch in their order");
+    reject("order of the layout", "given",
+           "a loss takes the sequences of the batch in their order");
   }
 }
 
 /// Targets that are not in the vocabulary, where they can be read.
 template <executor E, class L, class View, class Fields>
-void require_targets(const View& view, const Fields& fields, const detail::targets::document_rule& rule,
-                     offset_t vocabulary) {
+void require_targets(const View& view, const Fields& fields,
+                     const detail::targets::document_rule& rule, offset_t vocabulary) {
   if constexpr (host_executor<E> && L::input == loss_input::next_token_logprobs) {
     detail::targets::require_known(
-        view, detail::targets::counted_label<Fields>{fields, rule, sequences_per_group<L>, 0}, vocabulary);
+        view, detail::targets::counted_label<Fields>{fields, rule, sequences_per_group<L>, 0},
+        vocabulary);
   }
 }
 
@@ -247,9 +249,10 @@ template <executor E, communicator CP, communicator TP, class P, class C, class 
           class Fields, class L, class T, class G>
 loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
                                         const packed_layout<P, C, Index>& layout, const View& view,
-                                        const Fields& fields, const detail::targets::document_rule& rule,
-                                        const L& loss, const matrix_view<T>& logits,
-                                        const column_range& columns, const matrix_view<G>& gradient,
+                                        const Fields& fields,
+                                        const detail::targets::document_rule& rule, const L& loss,
+                                        const matrix_view<T>& logits, const column_range& columns,
+                                        const matrix_view<G>& gradient,
                                         const loss_options& options) {
   using plain = std::remove_const_t<T>;
   const double factor = level_factor<L>(options.counts);
@@ -307,11 +310,12 @@ void require_logits(const View& view, const Fields& fields, const CP& cp, const 
                         "the columns of the vocabulary that they are");
   detail::logits_checks::require_logits(logits);
   detail::require_elements<compute_type<T>>("tokens of the layout * vocabulary", view.total,
-                                                 columns.total);
+                                            columns.total);
   if (gradient.data == nullptr && gradient.rows * gradient.columns == 0) return;
   const bool padded = options.zero_padded_columns;
   detail::logits_checks::require_gradient(logits, gradient, padded);
-  detail::targets::require_apart("gradient", detail::logits_checks::written_bytes(gradient, padded), view, fields);
+  detail::targets::require_apart("gradient", detail::logits_checks::written_bytes(gradient, padded),
+                                 view, fields);
 }
 
 }  // namespace detail::losses
@@ -363,15 +367,15 @@ auto evaluate_loss(const E& where, const packed_layout<P, C, Index>& layout, CP&
   const auto loss = detail::losses::checked(given);
   using L = std::remove_const_t<decltype(loss)>;
   const detail::current_device here(cp, tp);
-  const auto placed = resident(where, layout);
+  const auto placed = place_on(where, layout);
   const auto view = placed.view();
   const auto fields = batch.fields();
   detail::losses::require_streams(where, cp, tp);
   detail::losses::require_batch<E, L>(layout.view(), fields);
   detail::losses::require_logits(view, fields, cp, tp, logits, columns, gradient, options);
   detail::losses::require_targets<E, L>(layout.view(), fields, {}, columns.total);
-  return detail::losses::run(where, cp, tp, layout, view, fields, {}, loss, logits, columns, gradient,
-                     options);
+  return detail::losses::run(where, cp, tp, layout, view, fields, {}, loss, logits, columns,
+                             gradient, options);
 }
 
 }  // namespace seqpack

@@ -14,8 +14,8 @@
 #include "seqpack/exec/team.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/layout/place.hpp"
-#include "seqpack/tokens/batch_fields.hpp"
 #include "seqpack/loss/metrics.hpp"
+#include "seqpack/tokens/batch_fields.hpp"
 #include "seqpack/tokens/targets.hpp"
 
 namespace seqpack {
@@ -81,18 +81,18 @@ struct source {
   View view;
   Fields fields;
   detail::targets::document_rule rule;
-  offset_t first_row;  ///< the batch row in the fields of row 0 of the layout
+  offset_t first_row;  ///< the sequence of the batch in slot 0 of the layout
 };
 
 /// The threads that evaluate a loss together, as every copy of a sequence knows them. All of them
 /// call the loss; where it visits targets, each visits some, and all get what comes of it. Inside
 /// of a function of a target every thread has another target: what is visited there, each visits
 /// alone.
-template <thread_group Group>
-class team {
+template <team Group>
+class sequence_team {
  public:
   /// \param inside of this thread, whether it is inside of a function of a target
-  SEQPACK_HD team(const Group& group, bool& inside) : group_(&group), inside_(&inside) {}
+  SEQPACK_HD sequence_team(const Group& group, bool& inside) : group_(&group), inside_(&inside) {}
 
   /// Whether it is this thread that records.
   SEQPACK_HD bool records() const { return *inside_ || group_->rank() == 0; }
@@ -118,10 +118,10 @@ class team {
 
 /// One thread visits the targets in their order.
 template <>
-class team<single_thread> {
+class sequence_team<single_thread> {
  public:
-  team() = default;
-  SEQPACK_HD team(const single_thread&, bool&) {}
+  sequence_team() = default;
+  SEQPACK_HD sequence_team(const single_thread&, bool&) {}
 
   SEQPACK_HD bool records() const { return true; }
   template <class Step, class Combine>
@@ -158,7 +158,7 @@ class batch_sequence {
  public:
   SEQPACK_HD batch_sequence(const detail::losses::source<View, Fields>& from, offset_t row,
                             double* contributions, double weight,
-                            const detail::losses::team<Group>& team = {})
+                            const detail::losses::sequence_team<Group>& team = {})
       : from_(&from),
         row_(from.first_row + row),
         slot_(from.view.slot(row)),
@@ -169,10 +169,12 @@ class batch_sequence {
 
   /// Real tokens.
   SEQPACK_HD offset_t length() const { return length_; }
-  /// The batch row.
+  /// The sequence.
   SEQPACK_HD offset_t row() const { return row_; }
   /// sample_mask of the sequence.
-  SEQPACK_HD double sample_weight() const { return detail::targets::sample_weight(from_->fields, row_); }
+  SEQPACK_HD double sample_weight() const {
+    return detail::targets::sample_weight(from_->fields, row_);
+  }
   /// token_mask of a target.
   SEQPACK_HD double weight(offset_t t) const {
     return detail::targets::token_weight(from_->fields, from_->rule, row_, t);
@@ -183,7 +185,8 @@ class batch_sequence {
     static_assert(!has_sequence_field<Fields, Tag>,
                   "the field has a value for each sequence: value(tag), without a token");
     if constexpr (has_token_field<Fields, Tag>) {
-      return detail::targets::token_value<double>(tag, from_->fields, row_, t, detail::losses::not_a_number);
+      return detail::targets::token_value<double>(tag, from_->fields, row_, t,
+                                                  detail::losses::not_a_number);
     } else {
       return detail::losses::not_a_number;  // does not compile: the batch lacks what the loss names
     }
@@ -244,7 +247,7 @@ class batch_sequence {
       constexpr bool summed = Metric::kind == metric_kind::sum || Metric::kind == metric_kind::mean;
       if (!team_.records()) return;
       contributions_[k] = detail::metric_math::combine(Metric::kind, contributions_[k],
-                                               summed ? group_weight_ * value : value);
+                                                       summed ? group_weight_ * value : value);
     }
   }
 
@@ -255,7 +258,9 @@ class batch_sequence {
  private:
   template <class F>
   SEQPACK_HD double extreme(metric_kind kind, const F& f) const {
-    const auto better = [kind](double a, double b) { return detail::metric_math::combine(kind, a, b); };
+    const auto better = [kind](double a, double b) {
+      return detail::metric_math::combine(kind, a, b);
+    };
     const auto step = [&](double& best, offset_t t) {
       if (weight(t) != 0) best = better(best, f(t));
     };
@@ -268,7 +273,7 @@ class batch_sequence {
   offset_t length_;
   double* contributions_;
   double group_weight_;
-  detail::losses::team<Group> team_;
+  detail::losses::sequence_team<Group> team_;
 };
 
 /// A sequence and the log-probabilities of its tokens.
@@ -277,7 +282,7 @@ class log_prob_sequence : public batch_sequence<View, Fields, Metrics, Group> {
  public:
   SEQPACK_HD log_prob_sequence(const detail::losses::source<View, Fields>& from, offset_t row,
                                double* contributions, double weight, const C* log_probs,
-                               const detail::losses::team<Group>& team = {})
+                               const detail::losses::sequence_team<Group>& team = {})
       : batch_sequence<View, Fields, Metrics, Group>(from, row, contributions, weight, team),
         log_probs_(log_probs) {}
 
@@ -442,9 +447,10 @@ concept loss_function = std::is_trivially_copyable_v<L> && requires {
   requires std::same_as<std::remove_cv_t<decltype(L::level)>, loss_level>;
   { L::metrics::size } -> std::convertible_to<std::size_t>;
   requires detail::losses::group_size<L> >= 1;
-  requires detail::losses::is_result<L::input, detail::losses::group_size<L>,
-                             decltype(detail::losses::result<L, detail::losses::archetype<L>>(
-                                 std::make_index_sequence<detail::losses::group_size<L>>{}))>;
+  requires detail::losses::is_result<
+      L::input, detail::losses::group_size<L>,
+      decltype(detail::losses::result<L, detail::losses::archetype<L>>(
+          std::make_index_sequence<detail::losses::group_size<L>>{}))>;
 };
 
 /// How many sequences a loss takes together.

@@ -117,7 +117,9 @@ class metric_values<metric_list<Metrics...>> {
   constexpr metric_values(const double* contributions, const global_counts& counts)
       : metric_values() {
     std::size_t k = 0;
-    ((values_[k] = detail::metric_math::share(contributions[k], detail::metric_math::factor<Metrics>(counts)), ++k),
+    ((values_[k] = detail::metric_math::share(contributions[k],
+                                              detail::metric_math::factor<Metrics>(counts)),
+      ++k),
      ...);
   }
 
@@ -138,7 +140,8 @@ class metric_values<metric_list<Metrics...>> {
   /// who had nothing.
   constexpr metric_values& merge(const metric_values& other) {
     std::size_t k = 0;
-    ((values_[k] = detail::metric_math::combine(Metrics::kind, values_[k], other.values_[k]), ++k), ...);
+    ((values_[k] = detail::metric_math::combine(Metrics::kind, values_[k], other.values_[k]), ++k),
+     ...);
     return *this;
   }
 

@@ -14,8 +14,8 @@
 #include "seqpack/core/exact.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/detail/transfer.hpp"
 
 namespace seqpack {
@@ -180,7 +180,8 @@ constexpr auto field(From&& from, To&& to, Fill fill) {
   } else {
     using T = typename target_type::element_type;
     if constexpr (detail::fields::may_lose<T, Fill>) {
-      if (!detail::fields::keeps<T>(fill)) detail::fields::refuse_fill<T>("fill", std::to_string(fill));
+      if (!detail::fields::keeps<T>(fill))
+        detail::fields::refuse_fill<T>("fill", std::to_string(fill));
     }
     return field_t<source_type, target_type, T>{source, target, static_cast<T>(fill)};
   }

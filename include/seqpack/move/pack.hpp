@@ -6,13 +6,13 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/bulk_move.hpp"
 #include "seqpack/move/detail/checks.hpp"
-#include "seqpack/move/field.hpp"
-#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/tiles.hpp"
 #include "seqpack/move/detail/transfer.hpp"
 #include "seqpack/move/detail/windows.hpp"
+#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 
@@ -44,7 +44,7 @@ struct pack_move {
       const token_ref& token = run.first;
       const offset_t real = max_of(min_of(token.length - token.index, run.count), 0);
       if (real > 0) {
-        const offset_t b = map.view.batch_row(token.sequence);
+        const offset_t b = map.view.sequence_in(token.slot);
         copy_tokens<T>(to.at(row), to.payload, from.at(b, from.lead(b) + token.index),
                        from.stride(), to.payload, real);
       }
@@ -57,7 +57,7 @@ struct pack_move {
   SEQPACK_HD const T* source(const Map& map, offset_t row) const {
     const token_ref token = map.view.token_at(map.at, row);
     if (!token.real()) return nullptr;
-    const offset_t b = map.view.batch_row(token.sequence);
+    const offset_t b = map.view.sequence_in(token.slot);
     const offset_t column = from.lead(b) + token.index;
     if constexpr (bounds_in_memory<From>) {
       if (column < 0 || column >= from.columns(b)) return nullptr;
@@ -110,8 +110,8 @@ concept packs = token_table<From> && detail::fields::packed_rows<To>;
 template <class View, class Place, class... From, class... T, class... Fill>
 auto make_operation(const View& view, Place at, const field_t<From, row_view<T>, Fill>&... f) {
   using map = detail::fields::placed_map<View, Place>;
-  return detail::fields::bulk_move<map, pack_move<From, T, Fill>...>(map{view, at},
-                                                             pack_move<From, T, Fill>(f)...);
+  return detail::fields::bulk_move<map, pack_move<From, T, Fill>...>(
+      map{view, at}, pack_move<From, T, Fill>(f)...);
 }
 
 }  // namespace detail::packing
@@ -151,7 +151,9 @@ void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fil
   (detail::packing::add_regions(memory, detail::of_field(index++), all), ...);
   memory.require_apart();
   detail::fields::run_in_parts(
-      [&](const auto&... part) { execute(where, detail::packing::make_operation(view, at, part...)); },
+      [&](const auto&... part) {
+        execute(where, detail::packing::make_operation(view, at, part...));
+      },
       all...);
 }
 

@@ -6,13 +6,13 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/bulk_move.hpp"
 #include "seqpack/move/detail/checks.hpp"
-#include "seqpack/move/field.hpp"
-#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/tiles.hpp"
 #include "seqpack/move/detail/transfer.hpp"
 #include "seqpack/move/detail/windows.hpp"
+#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 
@@ -58,7 +58,7 @@ struct row_move {
   void process(const Map& map, offset_t first, offset_t last) const {
     for_each_run(map.view, map.to, first, last, [&](offset_t row, const token_run& run) {
       const token_ref& token = run.first;
-      for_each_source_run(map.view, map.from, token.sequence, token.index, token.index + run.count,
+      for_each_source_run(map.view, map.from, token.slot, token.index, token.index + run.count,
                           [&](offset_t index, offset_t source, offset_t count) {
                             copy_tokens<T>(to.at(row + index - token.index), to.payload,
                                            from.at(source), from.payload, to.payload, count);
@@ -70,8 +70,8 @@ struct row_move {
   SEQPACK_HD const T* source(const Map& map, offset_t row) const {
     const token_ref token = map.view.token_at(map.to, row);
     // Where lengths were refused on a device, rows are left that belong to no sequence.
-    if (token.index >= map.view.padded_length(token.sequence)) return nullptr;
-    return from.at(map.view.row_of(map.from, token.sequence, token.index));
+    if (token.index >= map.view.padded_length(token.slot)) return nullptr;
+    return from.at(map.view.row_of(map.from, token.slot, token.index));
   }
 
   template <class Map>
@@ -116,7 +116,8 @@ template <class View, class FromPlace, class ToPlace, class... S, class... T, cl
 auto make_operation(const View& view, FromPlace from, ToPlace to,
                     const field_t<row_view<S>, row_view<T>, Fill>&... f) {
   using map = map_between<View, FromPlace, ToPlace>;
-  return detail::fields::bulk_move<map, row_move<T>...>(map{view, from, to}, row_move<T>(f.from, f.to)...);
+  return detail::fields::bulk_move<map, row_move<T>...>(map{view, from, to},
+                                                        row_move<T>(f.from, f.to)...);
 }
 
 }  // namespace detail::rearranging

@@ -6,13 +6,13 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/bulk_move.hpp"
 #include "seqpack/move/detail/checks.hpp"
-#include "seqpack/move/field.hpp"
-#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/tiles.hpp"
 #include "seqpack/move/detail/transfer.hpp"
 #include "seqpack/move/detail/windows.hpp"
+#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 
@@ -62,7 +62,7 @@ struct unpack_move {
     }
   }
 
-  /// The columns [begin, end) of batch row b.
+  /// The columns [begin, end) of sequence b.
   template <class Map>
   void row(const Map& map, offset_t b, offset_t begin, offset_t end) const {
     const offset_t slot = map.view.slot(b);
@@ -232,13 +232,15 @@ void unpack_own(const E& where, const L& layout, shard at,
 
 /// Does not compile: says in words which end of a field is wrong.
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(detail::unpacking::unpacks<From, To> && ...))
+  requires runs_on<E, L> && (sizeof...(From) > 0) &&
+           (!(detail::unpacking::unpacks<From, To> && ...))
 void unpack(const E&, const L&, Place, const field_t<From, To, Fill>&... fields) {
   detail::unpacking::refuse(fields...);
 }
 /// The same.
 template <executor E, layout L, class... From, class... To, class... Fill>
-  requires runs_on<E, L> && (sizeof...(From) > 0) && (!(detail::unpacking::unpacks<From, To> && ...))
+  requires runs_on<E, L> && (sizeof...(From) > 0) &&
+           (!(detail::unpacking::unpacks<From, To> && ...))
 void unpack_own(const E&, const L&, shard, const field_t<From, To, Fill>&... fields) {
   detail::unpacking::refuse(fields...);
 }

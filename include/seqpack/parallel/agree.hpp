@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/error.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
-#include "seqpack/comm/rank.hpp"
 #include "seqpack/comm/detail/record.hpp"
+#include "seqpack/comm/error.hpp"
+#include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/layout_view.hpp"
@@ -141,13 +141,14 @@ void require_same(const group_members& members, const std::vector<Value>& values
   const std::size_t expected = most_common(values);
   detail::exchanging::refuse(
       detail::exchanging::ranks_where(members.size(),
-                              [&](std::size_t r) { return values[r] != values[expected]; }),
+                                      [&](std::size_t r) { return values[r] != values[expected]; }),
       [&](group_rank r) {
         const difference d = describe(values[static_cast<std::size_t>(r.value)], values[expected]);
         const group_rank reference{static_cast<offset_t>(expected)};
-        return collective_mismatch(
-            r, d.name + " on " + detail::exchanging::rank_name(members, r), d.found,
-            "it must be " + d.expected + ", as on " + detail::exchanging::rank_name(members, reference));
+        return collective_mismatch(r, d.name + " on " + detail::exchanging::rank_name(members, r),
+                                   d.found,
+                                   "it must be " + d.expected + ", as on " +
+                                       detail::exchanging::rank_name(members, reference));
       });
 }
 
@@ -211,8 +212,8 @@ template <class Value, communicator C, class Verdict>
 void run(C& group, std::string_view operation, const Value& mine, std::string_view what,
          const Verdict& verdict) {
   group.rank();  // throws alone, and before anything is sent, where the caller is no member
-  const auto records =
-      detail::exchanging::exchange_records(group, operation, record<Value>{mine, std::string(what)});
+  const auto records = detail::exchanging::exchange_records(group, operation,
+                                                            record<Value>{mine, std::string(what)});
   std::vector<std::string> subjects;
   std::vector<Value> values;
   for (const auto& r : records) {
@@ -245,9 +246,9 @@ void run(C& group, std::string_view operation, const Value& mine, std::string_vi
 template <communicator C>
 void agree(C& group, std::uint64_t value, std::string_view what) {
   detail::agreeing::run(group, "agree", value, what,
-                [&](const std::vector<std::uint64_t>& values, const std::string& name) {
-                  detail::agreeing::require_same_number(group.members(), values, name);
-                });
+                        [&](const std::vector<std::uint64_t>& values, const std::string& name) {
+                          detail::agreeing::require_same_number(group.members(), values, name);
+                        });
 }
 
 /// The same for layouts on the host: whether all ranks put every token into the same place, and pad
@@ -265,16 +266,17 @@ void agree(C& group, std::uint64_t value, std::string_view what) {
 template <communicator C, layout L>
   requires runs_on<host_t, L>
 void agree(C& group, const L& layout, std::string_view what = {}) {
-  detail::agreeing::run(group, "agree on a layout", fingerprint(layout), what,
-                [&](const std::vector<layout_fingerprint>& values, const std::string& name) {
-                  detail::agreeing::require_same(
-                      group.members(), values,
-                      [&](const layout_fingerprint& found, const layout_fingerprint& expected) {
-                        auto d = detail::agreeing::describe_layouts(found, expected);
-                        if (!name.empty()) d.name += " of " + name;
-                        return d;
-                      });
-                });
+  detail::agreeing::run(
+      group, "agree on a layout", fingerprint(layout), what,
+      [&](const std::vector<layout_fingerprint>& values, const std::string& name) {
+        detail::agreeing::require_same(
+            group.members(), values,
+            [&](const layout_fingerprint& found, const layout_fingerprint& expected) {
+              auto d = detail::agreeing::describe_layouts(found, expected);
+              if (!name.empty()) d.name += " of " + name;
+              return d;
+            });
+      });
 }
 
 }  // namespace seqpack

@@ -16,18 +16,18 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/error.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
-#include "seqpack/comm/rank.hpp"
 #include "seqpack/comm/detail/record.hpp"
+#include "seqpack/comm/error.hpp"
+#include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/move/detail/checks.hpp"
-#include "seqpack/move/field.hpp"
 #include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/move/detail/checks.hpp"
+#include "seqpack/move/field.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/move/rearrange.hpp"
 #include "seqpack/move/unpack.hpp"
@@ -97,11 +97,13 @@ struct record {
 /// types or layouts that differ.
 inline void require_all(const group_members& members, const std::vector<record>& records) {
   detail::exchanging::refuse(
-      detail::exchanging::ranks_where(members.size(), [&](std::size_t r) { return records[r].refused; }),
+      detail::exchanging::ranks_where(members.size(),
+                                      [&](std::size_t r) { return records[r].refused; }),
       [&](group_rank r) {
         const record& found = records[static_cast<std::size_t>(r.value)];
-        return collective_mismatch(r, found.why.entry + " on " + detail::exchanging::rank_name(members, r),
-                                   found.why.value, found.why.requirement);
+        return collective_mismatch(
+            r, found.why.entry + " on " + detail::exchanging::rank_name(members, r),
+            found.why.value, found.why.requirement);
       });
   std::vector<offset_t> payloads;
   std::vector<offset_t> sizes;

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/error.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/error.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/layout/layout_hash.hpp"
@@ -55,7 +55,8 @@ struct step_record {
   }
   /// The name stays, whatever has to be cut.
   void name_rank(const group_members& members, group_rank r) {
-    why = {why.entry, why.value, why.requirement, " on " + detail::exchanging::rank_name(members, r)};
+    why = {why.entry, why.value, why.requirement,
+           " on " + detail::exchanging::rank_name(members, r)};
     has_rank = true;
     rank = r.value;
   }

@@ -14,15 +14,15 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/place_on.hpp"
-#include "seqpack/parallel/group_execution.hpp"
-#include "seqpack/parallel/together.hpp"
-#include "seqpack/loss/evaluate.hpp"
-#include "seqpack/tokens/batch_fields.hpp"
-#include "seqpack/step/setup.hpp"
 #include "seqpack/logprob/logits.hpp"
+#include "seqpack/loss/evaluate.hpp"
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/loss_result.hpp"
+#include "seqpack/parallel/group_execution.hpp"
+#include "seqpack/parallel/together.hpp"
 #include "seqpack/step/model.hpp"
+#include "seqpack/step/setup.hpp"
+#include "seqpack/tokens/batch_fields.hpp"
 
 namespace seqpack {
 
@@ -62,8 +62,9 @@ global_counts counts_of(const forward_options& options) {
     if (needed) reject(name, "not given", "the loss, or a metric of it, is divided by it");
     return 0.0;
   };
-  return {count(detail::losses::needs_tokens<L>, "global_valid_toks", options.global_valid_toks),
-          count(detail::losses::needs_sequences<L>, "global_valid_seqs", options.global_valid_seqs)};
+  return {
+      count(detail::losses::needs_tokens<L>, "global_valid_toks", options.global_valid_toks),
+      count(detail::losses::needs_sequences<L>, "global_valid_seqs", options.global_valid_seqs)};
 }
 
 }  // namespace detail::forwarding
@@ -133,7 +134,7 @@ class bound_loss {
                "a loss whose gradient was written to its logits can be called once");
       }
       detail::losses::require_logits(layout_->view(), batch_.fields(), setup_.cp(), setup_.tp(),
-                             output_.rows, output_.columns, gradient, options);
+                                     output_.rows, output_.columns, gradient, options);
     };
     const detail::current_device here(setup_.cp(), setup_.tp());
     if (options_.check_all_ranks) {
@@ -144,10 +145,11 @@ class bound_loss {
     }
     // From here on, also where something fails on the way.
     if (gradient.touched().overlaps(output_.rows.touched())) *overwritten_ = true;
-    const auto placed = resident(where_, *layout_);
-    return detail::losses::run(where_, setup_.cp(), setup_.tp(), *layout_, placed.view(), batch_.fields(),
-                       detail::targets::rule_of(setup_.packing().documents()), loss_, output_.rows,
-                       output_.columns, gradient, options);
+    const auto placed = place_on(where_, *layout_);
+    return detail::losses::run(where_, setup_.cp(), setup_.tp(), *layout_, placed.view(),
+                               batch_.fields(),
+                               detail::targets::rule_of(setup_.packing().documents()), loss_,
+                               output_.rows, output_.columns, gradient, options);
   }
 
   E where_;

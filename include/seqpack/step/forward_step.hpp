@@ -18,26 +18,26 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/layout/place_on.hpp"
+#include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/loss/detail/checked_loss.hpp"
+#include "seqpack/loss/evaluate.hpp"
+#include "seqpack/loss/loss.hpp"
+#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/step/bound_loss.hpp"
-#include "seqpack/loss/detail/checked_loss.hpp"
-#include "seqpack/loss/evaluate.hpp"
-#include "seqpack/tokens/batch_fields.hpp"
-#include "seqpack/step/setup.hpp"
-#include "seqpack/logprob/label_log_probs.hpp"
-#include "seqpack/loss/loss.hpp"
 #include "seqpack/step/model.hpp"
 #include "seqpack/step/model_inputs.hpp"
+#include "seqpack/step/setup.hpp"
 #include "seqpack/step/step_timer.hpp"
+#include "seqpack/tokens/batch_fields.hpp"
 
 namespace seqpack {
 
 namespace detail::forwarding {
 
-/// Columns of a [B, S] batch; without such a width, only the rows of the batch bound a length.
+/// Columns of a [B, S] batch; without such a width, only the sequences of the batch bound a length.
 template <class Table>
 offset_t width_of(const Table& table) {
   if constexpr (requires { table.width(); }) {
@@ -106,8 +106,8 @@ void require_output(const Setup& setup, const View& view, const Fields& fields,
       view, fields, setup.cp(), setup.tp(), output.rows, output.columns,
       matrix_view<std::remove_const_t<T>>{},
       {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
-  detail::losses::require_targets<E, L>(view, fields, detail::targets::rule_of(setup.packing().documents()),
-                                output.columns.total);
+  detail::losses::require_targets<E, L>(
+      view, fields, detail::targets::rule_of(setup.packing().documents()), output.columns.total);
   if (std::is_const_v<T> && scalable && options.scale_in_place) {
     reject("scale_in_place", "set", "the model gives logits that cannot be written");
   }
@@ -203,7 +203,7 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
     data.emplace(detail::forwarding::take(batches));
     auto layout = detail::forwarding::checked_layout<Loss, Model>(where, setup, *data, options);
     using layout_type = decltype(layout);
-    using placed_type = decltype(resident(where, layout));
+    using placed_type = decltype(place_on(where, layout));
     return detail::forwarding::inputs<Packing, layout_type, placed_type, fields_type, tags>(
         where, setup.packing(), std::make_shared<const layout_type>(std::move(layout)), mine,
         data->fields());
@@ -237,7 +237,7 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
         if (failed) std::rethrow_exception(failed);
         if (refused) std::rethrow_exception(refused);
         detail::forwarding::require_output<E, Loss, Model>(setup, inputs.host_layout().view(),
-                                                   data->fields(), output, options);
+                                                           data->fields(), output, options);
       },
       columns ? columns->total : 0);
   if constexpr (scalable && !std::is_const_v<T>) {

@@ -7,10 +7,10 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/view.hpp"
-#include "seqpack/tokens/packed_seq_params.hpp"
 #include "seqpack/layout/place.hpp"
-#include "seqpack/tokens/batch_fields.hpp"
 #include "seqpack/logprob/logits.hpp"
+#include "seqpack/tokens/batch_fields.hpp"
+#include "seqpack/tokens/packed_seq_params.hpp"
 
 namespace seqpack {
 

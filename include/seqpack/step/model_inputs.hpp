@@ -12,14 +12,14 @@
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/memory.hpp"
-#include "seqpack/tokens/packed_seq_params.hpp"
-#include "seqpack/move/pack.hpp"
-#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/layout/place_on.hpp"
-#include "seqpack/tokens/causal.hpp"
-#include "seqpack/tokens/batch_fields.hpp"
 #include "seqpack/logprob/logits.hpp"
+#include "seqpack/move/pack.hpp"
 #include "seqpack/step/model.hpp"
+#include "seqpack/tokens/batch_fields.hpp"
+#include "seqpack/tokens/causal.hpp"
+#include "seqpack/tokens/packed_seq_params.hpp"
+#include "seqpack/tokens/per_token.hpp"
 
 namespace seqpack::detail::forwarding {
 
@@ -71,7 +71,7 @@ class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
   inputs(const E& where, const Packing& packing, std::shared_ptr<const Layout> layout, shard mine,
          const Fields& fields)
       : layout_(std::move(layout)),
-        placed_(resident(where, *layout_)),
+        placed_(place_on(where, *layout_)),
         ids_(where, fields, layout_->shard_tokens()),
         positions_(where, layout_->shard_tokens()),
         fields_(field_memory<Tags, Fields>(where, fields, layout_->shard_tokens())...) {

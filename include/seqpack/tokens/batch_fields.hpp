@@ -125,9 +125,8 @@ inline constexpr bool of_its_kind =
 ///     field_list(token_field(input_ids, ids), sequence_field(sample_mask, mask))
 template <class... Fields>
 struct field_list : Fields... {
-  static_assert(
-      ((detail::count<typename detail::tag_of<Fields>::type, Fields...> == 1) && ...),
-      "two fields of a batch have the same name");
+  static_assert(((detail::count<typename detail::tag_of<Fields>::type, Fields...> == 1) && ...),
+                "two fields of a batch have the same name");
   static_assert((detail::of_its_kind<Fields> && ...),
                 "token_mask has a value for each token, sample_mask for each sequence");
 
@@ -162,8 +161,7 @@ template <class List, class Tag>
 concept has_token_field = requires(const List& list) { detail::find_tokens<Tag>(list); };
 /// Whether a list has a per-sequence field of the name.
 template <class List, class Tag>
-concept has_sequence_field =
-    requires(const List& list) { detail::find_sequences<Tag>(list); };
+concept has_sequence_field = requires(const List& list) { detail::find_sequences<Tag>(list); };
 /// Whether a list has a field of the name.
 template <class List, class Tag>
 concept has_field = has_token_field<List, Tag> || has_sequence_field<List, Tag>;

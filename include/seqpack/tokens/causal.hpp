@@ -12,9 +12,9 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/field.hpp"
-#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/tokens/per_token.hpp"
 #include "seqpack/tokens/targets.hpp"
 
@@ -22,7 +22,7 @@ namespace seqpack {
 
 namespace detail::causal_masking {
 
-/// Where the document of each token of a batch begins, [B, S]; one row of work per batch row.
+/// Where the document of each token of a batch begins, [B, S]; one row of work per sequence.
 template <class View, class Ids>
 struct start_operation {
   View view;
@@ -71,7 +71,7 @@ struct document_position {
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
-    const offset_t start = *starts.at(view.batch_row(token.sequence), token.index);
+    const offset_t start = *starts.at(view.sequence_in(token.slot), token.index);
     // No document begins outside of what is before the token, whatever the array says.
     return static_cast<T>(token.index - max_of(min_of(start, token.index), 0));
   }
@@ -105,7 +105,7 @@ struct mask_operation {
   SEQPACK_HD bool hidden(const token_ref& query, offset_t key) const {
     if (key > query.index) return true;
     return starts != nullptr &&
-           key < starts[view.batch_row(query.sequence) * masked.payload + query.index];
+           key < starts[view.sequence_in(query.slot) * masked.payload + query.index];
   }
 };
 
@@ -166,7 +166,7 @@ void document_starts(const E& where, const L& layout, const batch_view<T>& ids,
   detail::require_equal(detail::alone, "ids rows", ids.batch(), view.batch,
                         "the batch size of the layout");
   detail::require_equal(detail::alone, "document starts rows", starts.rows, ids.batch(),
-                        "the rows of the batch");
+                        "the sequences of the batch");
   detail::require_equal(detail::alone, "document starts columns", starts.payload, ids.width(),
                         "the width of the batch");
   detail::require_equal(detail::alone, "ids payload", ids.payload(), 1, "one id per token");

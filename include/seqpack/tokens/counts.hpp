@@ -10,9 +10,9 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/field.hpp"
-#include "seqpack/layout/layout_view.hpp"
 
 namespace seqpack {
 
@@ -75,8 +75,8 @@ void real_tokens_per_sequence(const E& where, const L& layout, shard at, Out&& o
   memory.write(counts.touched(), detail::alone, "counts");
   memory.require_apart();
   detail::require_range<T>(detail::alone, "largest count", min_of(view.longest, view.rows(at)));
-  execute(where,
-          detail::counting::count_operation<std::remove_const_t<decltype(view)>, T>{view, at, counts});
+  execute(where, detail::counting::count_operation<std::remove_const_t<decltype(view)>, T>{view, at,
+                                                                                           counts});
 }
 
 /// Real tokens of a shard, of a layout on the host. O(runs of the shard).

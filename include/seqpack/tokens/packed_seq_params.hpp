@@ -17,9 +17,9 @@
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/field.hpp"
-#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/tokens/per_token.hpp"
 
 namespace seqpack {
@@ -108,7 +108,7 @@ template <executor E, layout L, class Out>
 void shard_bounds(const E& where, const L& layout, Out&& out) {
   const auto view = layout.view();
   detail::require_range<detail::token_functions::element_of<Out>>(detail::alone, "largest bound",
-                                                          view.shard_tokens());
+                                                                  view.shard_tokens());
   const row_view to(out);
   using To = typename std::remove_const_t<decltype(to)>::element_type;
   const auto from = view.cu_seqlens_padded();

@@ -15,10 +15,10 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/detail/bounds.hpp"
-#include "seqpack/move/detail/checks.hpp"
-#include "seqpack/move/field.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/detail/windows.hpp"
+#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 
@@ -64,7 +64,7 @@ struct sequence_index {
   }
   template <class View>
   SEQPACK_HD T operator()(const View&, const token_ref& token) const {
-    return static_cast<T>(token.sequence);
+    return static_cast<T>(token.slot);
   }
 };
 
@@ -122,7 +122,7 @@ struct label {
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
     // The difference, not the sum: a shift may be as large as it likes.
     if (options.shift >= token.length - token.index) return static_cast<T>(options.ignore);
-    const offset_t b = view.batch_row(token.sequence);
+    const offset_t b = view.sequence_in(token.slot);
     const offset_t column = tokens.lead(b) + token.index + options.shift;
     if constexpr (bounds_in_memory<Tokens>) {
       if (column < 0 || column >= tokens.columns(b)) return static_cast<T>(options.ignore);
@@ -204,7 +204,7 @@ struct label {
   template <class View>
   void require_ids(detail::subject whose, const View& view) const {
     for (offset_t slot = 0; slot < view.sequences; ++slot) {
-      const offset_t b = view.batch_row(slot);
+      const offset_t b = view.sequence_in(slot);
       const offset_t lead = tokens.lead(b);
       const offset_t length = view.length(slot);
       for (offset_t s = options.shift; s < length; ++s) {
@@ -244,7 +244,7 @@ struct batch_position {
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
     if (!token.real()) return static_cast<T>(-1);
-    return static_cast<T>(view.batch_row(token.sequence) * width + token.index);
+    return static_cast<T>(view.sequence_in(token.slot) * width + token.index);
   }
 };
 
@@ -256,7 +256,7 @@ struct row_position {
   }
   template <class View>
   SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
-    return static_cast<T>(view.row_of(full_row, token.sequence, token.index));
+    return static_cast<T>(view.row_of(full_row, token.slot, token.index));
   }
 };
 
@@ -288,7 +288,7 @@ struct fill_arrays<View, Place, token_array<T, Function>, Rest...> {
   void write_run(const View& view, offset_t row, const token_run& run) const {
     T* const out = array.out.at(row);
     for (offset_t k = 0; k < run.count; ++k) {
-      out[k] = array.function(view, {run.first.sequence, run.first.index + k, run.first.length});
+      out[k] = array.function(view, {run.first.slot, run.first.index + k, run.first.length});
     }
     rest.write_run(view, row, run);
   }
@@ -401,7 +401,8 @@ auto labels(const Tokens& tokens, Out&& out, label_options options = {}) {
   static_assert(token_table<Tokens>,
                 "labels come from a batch: a batch_view, left_padded_view or "
                 "ragged_view of token ids");
-  return token_array<T, detail::token_functions::label<T, Tokens>>{row_view(out), {tokens, options}};
+  return token_array<T, detail::token_functions::label<T, Tokens>>{row_view(out),
+                                                                   {tokens, options}};
 }
 
 /// Gather indices into a batch of the given width: b * width + s, and -1 in padding.
@@ -450,7 +451,8 @@ void per_token(const E& where, const L& layout, Place at,
   memory.require_apart();
 
   using view_type = std::remove_const_t<decltype(view)>;
-  using operation = detail::token_functions::token_operation<view_type, Place, token_array<T, Function>...>;
+  using operation =
+      detail::token_functions::token_operation<view_type, Place, token_array<T, Function>...>;
   execute(where, operation{view, at, {arrays...}, (offset_t{sizeof(T)} + ...)});
 }
 

@@ -11,10 +11,10 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/view.hpp"
-#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/tokens/per_token.hpp"
+#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
+#include "seqpack/tokens/per_token.hpp"
 
 namespace seqpack {
 
@@ -93,13 +93,13 @@ struct counted_label {
   Fields fields;
   document_rule rule;
   offset_t group;      ///< sequences that a loss takes together: the first one's mask decides
-  offset_t first_row;  ///< the batch row in the fields of row 0 of the layout
+  offset_t first_row;  ///< the sequence of the batch in slot 0 of the layout
 
   template <class View>
   SEQPACK_HD std::int64_t operator()(const View& view, const token_ref& token) const {
     const offset_t s = token.index + 1;
     if (s >= token.length) return ignored_label;
-    const offset_t b = first_row + view.batch_row(token.sequence);
+    const offset_t b = first_row + view.sequence_in(token.slot);
     if (!counts(b, s)) return ignored_label;
     // An id that is no token must not pass for a label that is to be ignored.
     const auto id = token_value<std::int64_t>(input_ids, fields, b, s, -1);
@@ -123,7 +123,7 @@ using id_number =
 template <class View, class Fields>
 void require_known(const View& view, const counted_label<Fields>& label, offset_t vocabulary) {
   for (offset_t slot = 0; slot < view.sequences; ++slot) {
-    const offset_t b = view.batch_row(slot);
+    const offset_t b = view.sequence_in(slot);
     for (offset_t s = 1; s < view.length(slot); ++s) {
       if (!label.counts(b, s)) continue;
       const auto id = token_value<std::int64_t>(input_ids, label.fields, b, s);

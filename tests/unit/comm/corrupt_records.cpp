@@ -74,10 +74,11 @@ BOOST_AUTO_TEST_CASE(an_operation_without_an_end_is_none) {
   detail::exchanging::envelope whole;
   detail::exchanging::envelope endless;
   endless.operation.fill('x');
-  BOOST_CHECK_EXCEPTION(detail::exchanging::require_one_operation(group_members::all(2), {whole, endless}),
-                        collective_mismatch, [](const collective_mismatch& e) {
-                          return e.value() == "one that ranks do not check, or of another seqpack";
-                        });
+  BOOST_CHECK_EXCEPTION(
+      detail::exchanging::require_one_operation(group_members::all(2), {whole, endless}),
+      collective_mismatch, [](const collective_mismatch& e) {
+        return e.value() == "one that ranks do not check, or of another seqpack";
+      });
 }
 
 BOOST_AUTO_TEST_CASE(another_version_is_another_call) {
@@ -122,10 +123,12 @@ BOOST_AUTO_TEST_CASE(records_of_a_subgroup) {
 
 BOOST_AUTO_TEST_CASE(all_corrupt_ranks_are_named) {
   std::vector<detail::exchanging::envelope> received(3);
-  for (auto& e : received) e.record = detail::records::write(detail::exchanging::split_record{true, 1, 2});
+  for (auto& e : received)
+    e.record = detail::records::write(detail::exchanging::split_record{true, 1, 2});
   received[1].record[0] = received[2].record[0] = std::byte{5};
   BOOST_CHECK_EXCEPTION(
-      detail::exchanging::read_records<detail::exchanging::split_record>(group_members::all(3), received),
+      detail::exchanging::read_records<detail::exchanging::split_record>(group_members::all(3),
+                                                                         received),
       collective_mismatch, [](const collective_mismatch& e) {
         BOOST_TEST(e.what() ==
                    "part in the split in the record of rank 1 is 5: it must be from 0 to 1; "

@@ -107,9 +107,9 @@ BOOST_AUTO_TEST_CASE(one_rank_has_a_row_and_no_shards) {
              "bounds  0       8   12\n"
              "tokens  AAAAA...BBB.CCCCCCCC\n"
              "\n"
-             "A  batch row 0: 5 tokens, padded to 8\n"
-             "B  batch row 1: 3 tokens, padded to 4\n"
-             "C  batch row 2: 8 tokens, padded to 8\n"
+             "A  sequence 0: 5 tokens, padded to 8\n"
+             "B  sequence 1: 3 tokens, padded to 4\n"
+             "C  sequence 2: 8 tokens, padded to 8\n"
              ".  padding\n");
 }
 
@@ -124,9 +124,9 @@ BOOST_AUTO_TEST_CASE(two_ranks_show_owners_and_shards) {
              "rank 0  AA..B.CCCC\n"
              "rank 1  AAA.BBCCCC\n"
              "\n"
-             "A  batch row 0: 5 tokens, padded to 8\n"
-             "B  batch row 1: 3 tokens, padded to 4\n"
-             "C  batch row 2: 8 tokens, padded to 8\n"
+             "A  sequence 0: 5 tokens, padded to 8\n"
+             "B  sequence 1: 3 tokens, padded to 4\n"
+             "C  sequence 2: 8 tokens, padded to 8\n"
              ".  padding\n");
 }
 
@@ -150,9 +150,9 @@ BOOST_AUTO_TEST_CASE(a_ghost_tail_belongs_to_no_sequence) {
              "rank 0  AAA.BBCCCC~~~~~~\n"
              "rank 1  AA..B.CCCC~~~~~~\n"
              "\n"
-             "A  batch row 0: 5 tokens, padded to 8\n"
-             "B  batch row 1: 3 tokens, padded to 4\n"
-             "C  batch row 2: 8 tokens, padded to 8\n"
+             "A  sequence 0: 5 tokens, padded to 8\n"
+             "B  sequence 1: 3 tokens, padded to 4\n"
+             "C  sequence 2: 8 tokens, padded to 8\n"
              ".  padding\n"
              "~  ghost, padding of no sequence: 12 tokens\n");
 }
@@ -165,9 +165,9 @@ BOOST_AUTO_TEST_CASE(empty_sequences_are_listed_and_take_no_room) {
              "bounds  0  3\n"
              "tokens  BBB.....\n"
              "\n"
-             "A  batch row 0: 0 tokens, padded to 0\n"
-             "B  batch row 1: 3 tokens, padded to 3\n"
-             "C  batch row 2: 0 tokens, padded to 5\n"
+             "A  sequence 0: 0 tokens, padded to 0\n"
+             "B  sequence 1: 3 tokens, padded to 3\n"
+             "C  sequence 2: 0 tokens, padded to 5\n"
              ".  padding\n");
 }
 
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(no_sequence_and_no_token) {
              "0 sequences, 0 tokens: 0 real, 0.0 % padding; cp 1, max_seqlen 0\n");
   BOOST_TEST(draw_text(make_layout(std::vector<int>{0}, each4, context_parallel<2>{})) ==
              "1 sequence, 0 tokens: 0 real, 0.0 % padding; cp 2, max_seqlen 0\n"
-             "A  batch row 0: 0 tokens, padded to 0\n");
+             "A  sequence 0: 0 tokens, padded to 0\n");
 }
 
 BOOST_AUTO_TEST_CASE(no_sequence_but_a_ghost) {
@@ -205,9 +205,9 @@ BOOST_AUTO_TEST_CASE(an_order_names_the_batch_rows) {
              "bounds  0       8\n"
              "tokens  AAAAAAAABBBBB\n"
              "\n"
-             "A  batch row 2: 8 tokens, padded to 8\n"
-             "B  batch row 0: 5 tokens, padded to 5\n"
-             "1 batch row not packed\n");
+             "A  sequence 2: 8 tokens, padded to 8\n"
+             "B  sequence 0: 5 tokens, padded to 5\n"
+             "1 sequence not packed\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_title_comes_first) {
@@ -254,8 +254,8 @@ BOOST_AUTO_TEST_CASE(lines_wrap_at_the_columns) {
              "rank 1  AAAAAAAAAAAAAAABBBBBBBBBBBBBBBBB\n"
              "        BBB\n"
              "\n"
-             "A  batch row 0: 30 tokens, padded to 30\n"
-             "B  batch row 1: 40 tokens, padded to 40\n");
+             "A  sequence 0: 30 tokens, padded to 30\n"
+             "B  sequence 1: 40 tokens, padded to 40\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_long_row_is_scaled_down_and_says_so) {
@@ -267,8 +267,8 @@ BOOST_AUTO_TEST_CASE(a_long_row_is_scaled_down_and_says_so) {
              "bounds  0   41\n"
              "tokens  AAAA+BBBBB\n"
              "\n"
-             "A  batch row 0: 41 tokens, padded to 41\n"
-             "B  batch row 1: 59 tokens, padded to 59\n");
+             "A  sequence 0: 41 tokens, padded to 41\n"
+             "B  sequence 1: 59 tokens, padded to 59\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_huge_row_stays_small) {
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(many_sequences_and_ranks_are_elided) {
   const std::string text = draw_text(make_layout(many, no_padding{}, context_parallel<20>{}));
   BOOST_TEST(occurrences(text, "\nrank ") == 12U);
   BOOST_TEST(occurrences(text, "\n... and 8 more ranks\n") == 1U);
-  BOOST_TEST(occurrences(text, "  batch row ") == 12U);
+  BOOST_TEST(occurrences(text, "  sequence ") == 12U);
   BOOST_TEST(occurrences(text, "\n... and 48 more sequences\n") == 1U);
   BOOST_TEST(occurrences(text, "\nletters repeat after 52 sequences\n") == 1U);
 }

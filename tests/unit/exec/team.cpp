@@ -1,5 +1,5 @@
 // Groups of threads: the concept, and the calling thread as a group.
-#define BOOST_TEST_MODULE thread_group
+#define BOOST_TEST_MODULE team
 #include "seqpack/exec/team.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -11,15 +11,15 @@ namespace {
 
 using namespace seqpack;
 
-static_assert(thread_group<single_thread>);
-static_assert(!thread_group<int> && !thread_group<host_t>);
+static_assert(team<single_thread>);
+static_assert(!team<int> && !team<host_t>);
 struct no_reduce : single_thread {
   void reduce() const = delete;
 };
 struct rank_of_another_type : single_thread {
   long rank() const { return 0; }
 };
-static_assert(!thread_group<no_reduce> && !thread_group<rank_of_another_type>);
+static_assert(!team<no_reduce> && !team<rank_of_another_type>);
 
 static_assert(detail::length<std::uint16_t> == 8 && detail::length<float> == 4);
 static_assert(detail::length<double> == 2 && detail::length<char> == 16);
@@ -41,7 +41,7 @@ struct plain {
 struct shared : plain {
   offset_t row_work() const { return 1; }
   using plain::operator();
-  template <thread_group Group>
+  template <team Group>
   void operator()(const Group&, offset_t) const {}
 };
 struct no_work : shared {

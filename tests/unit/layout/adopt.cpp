@@ -49,7 +49,7 @@ bounds full_rows_of(const L& l, offset_t rank) {
   bounds rows;
   for (offset_t k = 0; k < view.rows(shard{rank}); ++k) {
     const token_ref token = view.token_at(shard{rank}, k);
-    rows.push_back(view.row_of(full_row, token.sequence, token.index));
+    rows.push_back(view.row_of(full_row, token.slot, token.index));
   }
   return rows;
 }
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(unsigned_bounds_are_named_by_their_own_value) {
 
 BOOST_AUTO_TEST_CASE(case_82_a_length_above_the_width) {
   BOOST_TEST(refused({0, 4}, {0, 4}, 4, {.width = 3}) ==
-             "sequence 0 is 4: a length must be at most 3, the width of a batch row");
+             "sequence 0 is 4: a length must be at most 3, the width of the batch");
   // Padding may be wider than the row.
   BOOST_TEST(refused({0, 3}, {0, 8}, 8, {.width = 3}) == "accepted");
 }
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(a_ghost_can_be_adopted) {
   BOOST_TEST(l.batch_size() == 2);
   BOOST_TEST(l.cu_seqlens().size() == 4U);
   BOOST_TEST(l.max_seqlen() == 8);
-  BOOST_TEST(l.view().token_at(full_row, 15).sequence == 2);
+  BOOST_TEST(l.view().token_at(full_row, 15).slot == 2);
   BOOST_TEST(refused({0, 5, 6}, {0, 8, 12}, 12, {.ghost = true}) ==
              "real length of the ghost sequence is 1: it must be 0");
   BOOST_TEST(refused({0}, {0}, 0, {.ghost = true}) ==
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(an_order_of_adopted_slots) {
   BOOST_TEST(l.batch_size() == 3);
   const auto view = l.view();
   for (offset_t k = 0; k < 3; ++k) {
-    BOOST_TEST(view.batch_row(k) == order[static_cast<std::size_t>(k)]);
+    BOOST_TEST(view.sequence_in(k) == order[static_cast<std::size_t>(k)]);
     BOOST_TEST(view.slot(order[static_cast<std::size_t>(k)]) == k);
   }
 }
@@ -292,11 +292,14 @@ BOOST_AUTO_TEST_CASE(an_order_that_does_not_fit_is_refused) {
   };
   BOOST_TEST(with_order({0}, dynamic) ==
              "size of order is 1: it must be 2, the number of sequences");
-  BOOST_TEST(with_order({0, 2}, dynamic) == "order[1] is 2: it must be a batch row, from 0 to 1");
-  BOOST_TEST(with_order({-1, 0}, dynamic) == "order[0] is -1: it must be a batch row, from 0 to 1");
+  BOOST_TEST(with_order({0, 2}, dynamic) ==
+             "order[1] is 2: it must be a sequence of the batch, from 0 to 1");
+  BOOST_TEST(with_order({-1, 0}, dynamic) ==
+             "order[0] is -1: it must be a sequence of the batch, from 0 to 1");
   BOOST_TEST(with_order({1, 1}, dynamic) ==
-             "order[1] is 1: each batch row may be packed at most once");
-  BOOST_TEST(with_order({1, 0}, 1) == "order[0] is 1: it must be a batch row, from 0 to 0");
+             "order[1] is 1: each sequence may be packed at most once");
+  BOOST_TEST(with_order({1, 0}, 1) ==
+             "order[0] is 1: it must be a sequence of the batch, from 0 to 0");
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_of_a_negative_size_is_refused_like_any_other_argument) {
@@ -308,7 +311,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_a_negative_size_is_refused_like_any_other_argume
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_size_is_not_ignored) {
-  // Without an order there are as many batch rows as sequences, and five are not one.
+  // Without an order there are as many sequences as sequences, and five are not one.
   BOOST_TEST(refused({0, 5}, {0, 5}, 5, {.batch = 5}) ==
              "batch is 5: without an order it must be 1, the number of sequences");
 }
@@ -352,7 +355,7 @@ BOOST_AUTO_TEST_CASE(position_ids_are_checked_against_the_options) {
     return refusal([&] { from_position_ids(ids, no_context_parallel{}, options); });
   };
   BOOST_TEST(with({.width = 2}) ==
-             "sequence 0 is 3: a length must be at most 2, the width of a batch row");
+             "sequence 0 is 3: a length must be at most 2, the width of the batch");
   BOOST_TEST(with({.sequences = 3}) ==
              "number of entries of cu_seqlens is 3: it must be 4, one more than there are "
              "sequences");
@@ -371,13 +374,13 @@ BOOST_AUTO_TEST_CASE(a_layout_is_adopted_again_with_its_order) {
     BOOST_TEST(again.batch_size() == 4);
     BOOST_TEST(again.sequences() == 3);
     for (offset_t slot = 0; slot < 3; ++slot) {
-      BOOST_TEST(again.view().batch_row(slot) == order[static_cast<std::size_t>(slot)]);
+      BOOST_TEST(again.view().sequence_in(slot) == order[static_cast<std::size_t>(slot)]);
     }
     BOOST_TEST(again.view().slot(1) == -1);
     // From lengths, and into the other index type.
     const auto other = make_layout<std::int64_t>(std::vector{3, 9, 0, 5}, no_padding{},
                                                  no_context_parallel{}, {.order = made.order()});
-    BOOST_TEST(other.view().batch_row(0) == 3);
+    BOOST_TEST(other.view().sequence_in(0) == 3);
     BOOST_TEST(other.total_tokens() == 8);
   };
   check(std::int32_t{});

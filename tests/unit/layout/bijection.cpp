@@ -47,7 +47,7 @@ std::string text(const oracle::request& r) {
 // comparisons fast.
 
 bool same(const seqpack::token_ref& found, const oracle::token& expected, const numbers& lens) {
-  return found.sequence == expected.slot && found.index == expected.position &&
+  return found.slot == expected.slot && found.index == expected.position &&
          found.length == lens[oracle::at(expected.slot)] && found.real() == expected.real;
 }
 
@@ -92,7 +92,7 @@ std::string wrong_runs(const View& view, Place at, const oracle::packed& p,
       return;
     }
     for (offset_t k = 0; k < run.count; ++k) {
-      const seqpack::token_ref token{run.first.sequence, run.first.index + k, run.first.length};
+      const seqpack::token_ref token{run.first.slot, run.first.index + k, run.first.length};
       if (!same(token, place[oracle::at(row + k)], p.lens)) wrong = "run of " + std::to_string(row);
     }
     next += run.count;
@@ -342,8 +342,8 @@ template <class View, class Place>
 constexpr bool inverse(const View& view, Place at) {
   for (offset_t row = 0; row < view.rows(at); ++row) {
     const seqpack::token_ref token = view.token_at(at, row);
-    if (view.row_of(at, token.sequence, token.index) != row) return false;
-    if (token.index < 0 || token.index >= view.padded_length(token.sequence)) return false;
+    if (view.row_of(at, token.slot, token.index) != row) return false;
+    if (token.index < 0 || token.index >= view.padded_length(token.slot)) return false;
   }
   return true;
 }
@@ -398,7 +398,7 @@ constexpr bool first_shard_is_right() {
   constexpr offset_t index[] = {0, 1, 6, 7, 0, 3};
   for (offset_t k = 0; k < 6; ++k) {
     const token_ref token = view.token_at(shard{0}, k);
-    if (token.sequence != sequence[k] || token.index != index[k]) return false;
+    if (token.slot != sequence[k] || token.index != index[k]) return false;
   }
   return view.rows(shard{0}) == 6;
 }

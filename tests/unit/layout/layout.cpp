@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(case_61_a_layout_of_more_than_two_to_the_31_tokens) {
   BOOST_TEST(l.shard_tokens() == half / 4);
   const auto view = l.view();
   const token_ref last = view.token_at(full_row, 2 * half - 4);
-  BOOST_TEST(last.sequence == 1);
+  BOOST_TEST(last.slot == 1);
   BOOST_TEST(last.index == half - 4);
   BOOST_TEST(last.real());
   BOOST_TEST(!view.token_at(full_row, 2 * half - 3).real());
@@ -327,9 +327,9 @@ BOOST_AUTO_TEST_CASE(case_82_a_length_above_the_width_is_never_truncated) {
     return refused(lens, no_padding{}, no_context_parallel{}, layout_options{.width = width});
   };
   BOOST_TEST(with_width({4}, 3) ==
-             "lengths[0] is 4: a length must be at most 3, the width of a batch row");
+             "lengths[0] is 4: a length must be at most 3, the width of the batch");
   BOOST_TEST(with_width({3, 0, 9}, 3) ==
-             "lengths[2] is 9: a length must be at most 3, the width of a batch row");
+             "lengths[2] is 9: a length must be at most 3, the width of the batch");
   BOOST_TEST(with_width({3, 3}, 3) == "accepted");
   const std::string range = ": it must be from 0 to 281474976710656";
   BOOST_TEST(with_width({3}, -1) == "width is -1" + range);
@@ -541,7 +541,7 @@ BOOST_AUTO_TEST_CASE(many_sequences) {
     const auto view = l.view();
     const auto last = static_cast<offset_t>(batch) - 1;
     const auto length = static_cast<offset_t>(lens.back());
-    BOOST_TEST(view.token_at(full_row, content - 1).sequence == last);
+    BOOST_TEST(view.token_at(full_row, content - 1).slot == last);
     BOOST_TEST(view.token_at(full_row, view.begin_of(last)).real());
     BOOST_TEST(view.row_of(full_row, last, length - 1) == view.begin_of(last) + length - 1);
   }

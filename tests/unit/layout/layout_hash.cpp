@@ -162,10 +162,10 @@ BOOST_AUTO_TEST_CASE(every_number_counts) {
   see("plain", make_layout(lens, padding{each}, cp));
   see("one length", make_layout(lengths{6, 0, 8, 3}, padding{each}, cp));
   see("another order of lengths", make_layout(lengths{0, 5, 8, 3}, padding{each}, cp));
-  see("a batch row more", make_layout(lengths{5, 0, 8, 3, 0}, padding{each}, cp));
+  see("a sequence more", make_layout(lengths{5, 0, 8, 3, 0}, padding{each}, cp));
   see("an order", make_layout(lens, padding{each}, cp, {.order = swapped}));
   see("an empty row left out", make_layout(lens, padding{each}, cp, {.order = fewer}));
-  see("a batch row more that the order leaves out",
+  see("a sequence more that the order leaves out",
       make_layout(lengths{5, 0, 8, 3, 0}, padding{each}, cp, {.order = fewer}));
   see("a tail that nothing makes", make_layout(lens, padding{each, ghost_tail{}}, cp));
   see("no promise", make_layout(lens, silent_padding{}, cp));

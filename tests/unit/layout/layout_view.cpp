@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(empty_sequences_own_no_row) {
   const std::array cu{0, 0, 4, 4, 4, 8, 8};
   const auto view = over<two_ranks>(cu, cu);
   const offset_t owner[] = {1, 1, 1, 1, 4, 4, 4, 4};
-  for (offset_t row = 0; row < 8; ++row) BOOST_TEST(view.sequence_of(row) == owner[row]);
+  for (offset_t row = 0; row < 8; ++row) BOOST_TEST(view.slot_at(row) == owner[row]);
 }
 
 BOOST_AUTO_TEST_CASE(every_row_of_random_bounds_has_its_owner) {
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(every_row_of_random_bounds_has_its_owner) {
     const auto layout = make_layout<std::int64_t>(lens);
     oracle::numbers found;
     for (offset_t row = 0; row < layout.total_tokens(); ++row) {
-      found.push_back(layout.view().sequence_of(row));
+      found.push_back(layout.view().slot_at(row));
     }
     BOOST_TEST(found == owners);
   }
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(without_an_order_slots_are_batch_rows) {
   const std::array cu{0, 4, 8};
   const auto view = over<two_ranks>(cu, cu);
   for (offset_t k = 0; k < 2; ++k) {
-    BOOST_TEST(view.batch_row(k) == k);
+    BOOST_TEST(view.sequence_in(k) == k);
     BOOST_TEST(view.slot(k) == k);
   }
 }
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_ghost_is_the_segment_behind_the_sequences) {
   BOOST_TEST(view.sequences == 1);
   BOOST_TEST(view.segments == 2);
   const token_ref token = view.token_at(full_row, 5);
-  BOOST_TEST(token.sequence == 1);
+  BOOST_TEST(token.slot == 1);
   BOOST_TEST(token.index == 2);
   BOOST_TEST(token.length == 0);
   BOOST_TEST(!token.real());
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(without_the_last_tokens) {
   for (offset_t row = 0; row < view.total; ++row) {
     const token_ref before = whole.view().token_at(full_row, row);
     const token_ref after = view.token_at(full_row, row);
-    BOOST_TEST(after.sequence == before.sequence);
+    BOOST_TEST(after.slot == before.slot);
     BOOST_TEST(after.index == before.index);
     BOOST_TEST(after.real() == (before.index + 1 < before.length));
   }

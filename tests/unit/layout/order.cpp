@@ -9,7 +9,7 @@
 #include "seqpack/layout/layout.hpp"
 #include "support/oracle.hpp"
 
-// An order maps the slots of the packed row to rows of the batch.
+// An order maps the slots of the packed row to sequences of the batch.
 
 using namespace seqpack;
 using oracle::numbers;
@@ -43,7 +43,7 @@ numbers ids(const View& view, Place at) {
   numbers result;
   for (offset_t row = 0; row < view.rows(at); ++row) {
     const token_ref token = view.token_at(at, row);
-    result.push_back(token.real() ? oracle::id(view.batch_row(token.sequence), token.index) : 0);
+    result.push_back(token.real() ? oracle::id(view.sequence_in(token.slot), token.index) : 0);
   }
   return result;
 }
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(the_tail_belongs_to_the_last_slot) {
   const auto l = make_layout(std::array{3, 5}, padding{fixed_total<16>{}}, no_context_parallel{},
                              {.order = order});
   BOOST_TEST(l.cu_seqlens_padded() == (std::array{0, 5, 16}), boost::test_tools::per_element());
-  BOOST_TEST(l.view().batch_row(1) == 0);
+  BOOST_TEST(l.view().sequence_in(1) == 0);
   BOOST_TEST(l.max_seqlen() == 11);
 }
 
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(an_empty_order_packs_nothing) {
 BOOST_AUTO_TEST_CASE(errors_name_the_row_of_the_batch) {
   BOOST_TEST(refused({1, 2, -3}, {2, 0, 1}) == "lengths[2] is -3: a length must be at least 0");
   BOOST_TEST(refused({1, 9, 3}, {2, 1}, 4) ==
-             "lengths[1] is 9: a length must be at most 4, the width of a batch row");
+             "lengths[1] is 9: a length must be at most 4, the width of the batch");
   const std::vector<offset_t> order{1, 0};
   BOOST_TEST(refusal([&] {
                make_layout(std::array{4, 7}, no_padding{}, context_parallel<2>{}, {.order = order});
@@ -157,11 +157,14 @@ BOOST_AUTO_TEST_CASE(errors_name_the_row_of_the_batch) {
 }
 
 BOOST_AUTO_TEST_CASE(an_order_is_a_selection_of_batch_rows) {
-  BOOST_TEST(refused({1, 2, 3}, {0, 3}) == "order[1] is 3: it must be a batch row, from 0 to 2");
-  BOOST_TEST(refused({1, 2, 3}, {-1}) == "order[0] is -1: it must be a batch row, from 0 to 2");
+  BOOST_TEST(refused({1, 2, 3}, {0, 3}) ==
+             "order[1] is 3: it must be a sequence of the batch, from 0 to 2");
+  BOOST_TEST(refused({1, 2, 3}, {-1}) ==
+             "order[0] is -1: it must be a sequence of the batch, from 0 to 2");
   BOOST_TEST(refused({1, 2, 3}, {1, 0, 1}) ==
-             "order[2] is 1: each batch row may be packed at most once");
-  BOOST_TEST(refused({1, 2}, {0, 1, 2}) == "order[2] is 2: it must be a batch row, from 0 to 1");
+             "order[2] is 1: each sequence may be packed at most once");
+  BOOST_TEST(refused({1, 2}, {0, 1, 2}) ==
+             "order[2] is 2: it must be a sequence of the batch, from 0 to 1");
 }
 
 BOOST_AUTO_TEST_CASE(the_order_is_copied) {
@@ -169,10 +172,10 @@ BOOST_AUTO_TEST_CASE(the_order_is_copied) {
   const auto l =
       make_layout(std::array{3, 5}, no_padding{}, no_context_parallel{}, {.order = order});
   order = {0, 0};
-  BOOST_TEST(l.view().batch_row(0) == 1);
+  BOOST_TEST(l.view().sequence_in(0) == 1);
   const auto copy = l;
   BOOST_TEST(copy.view().order != l.view().order);
-  BOOST_TEST(copy.view().batch_row(0) == 1);
+  BOOST_TEST(copy.view().sequence_in(0) == 1);
   BOOST_TEST(copy.view().slot(0) == 1);
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "seqpack/loss/count_valid.hpp"
 #include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/loss/count_valid.hpp"
 #include "support/forged_group.hpp"
 
 using namespace seqpack;

@@ -48,7 +48,7 @@ struct logits_norm {
 /// Whether the row that predicts token s + 1 of a sequence has a share in the loss.
 template <class Loss>
 bool has_share(const loss_sample& c, const token_ref& token) {
-  const int b = static_cast<int>(token.sequence);
+  const int b = static_cast<int>(token.slot);
   const int t = static_cast<int>(token.index) + 1;
   const int first = b - b % static_cast<int>(sequences_per_group<Loss>);
   return t < token.length && c.sample_weight(first) != 0 && c.token_weight(b, t) != 0;
@@ -62,7 +62,7 @@ std::vector<T> rows_with(const loss_sample& c, const View& view, float nothing) 
     const token_ref token = view.token_at(full_row, t);
     const bool shared = has_share<Loss>(c, token);
     for (offset_t v = 0; v < columns; ++v) {
-      const auto at = c.at(static_cast<int>(token.sequence), static_cast<int>(token.index));
+      const auto at = c.at(static_cast<int>(token.slot), static_cast<int>(token.index));
       rows.push_back(
           shared ? static_cast<T>(static_cast<float>(c.outputs[at][static_cast<std::size_t>(v)]))
                  : static_cast<T>(nothing));
@@ -341,7 +341,7 @@ loss_sample with_another(loss_sample c, int changed, std::mt19937& random) {
   return c;
 }
 
-/// Log-probabilities of all targets and the gradient of a loss, by the rows of the batch.
+/// Log-probabilities of all targets and the gradient of a loss, by the sequences of the batch.
 struct per_sequence_results {
   std::vector<float> log_probs;
   std::vector<float> gradient;
@@ -382,7 +382,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_does_not_see_the_others) {
       }
       for (std::size_t k = 0; k < before.gradient.size(); ++k) {
         const auto row = static_cast<offset_t>(k) / columns;
-        const bool own = view.token_at(full_row, row).sequence == changed;
+        const bool own = view.token_at(full_row, row).slot == changed;
         if (before.gradient[k] == after.gradient[k]) continue;
         same = same && own;
         ++differences;

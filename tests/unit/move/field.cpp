@@ -12,8 +12,8 @@
 
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/move/pack.hpp"
-#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/move/unpack.hpp"
+#include "seqpack/tokens/per_token.hpp"
 #include "support/buffers.hpp"
 #include "support/elements.hpp"
 #include "support/refused.hpp"

@@ -7,8 +7,8 @@
 
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/move/pack.hpp"
-#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/move/unpack.hpp"
+#include "seqpack/tokens/per_token.hpp"
 #include "support/refused.hpp"
 #include "support/sparse_memory.hpp"
 
@@ -74,9 +74,10 @@ BOOST_AUTO_TEST_CASE(the_last_rows_and_units_of_more_than_two_to_the_31_elements
   const sparse_memory<std::int8_t> source(elements);
   set_marks(source);
   const sparse_memory<std::int8_t> target(elements);
-  const auto move = detail::packing::make_operation(layout.view(), full_row,
-                                            field(batch_view(source.data(), 1, tokens, payload),
-                                                  row_view(target.data(), tokens, payload)));
+  const auto move =
+      detail::packing::make_operation(layout.view(), full_row,
+                                      field(batch_view(source.data(), 1, tokens, payload),
+                                            row_view(target.data(), tokens, payload)));
   BOOST_TEST(move.units() == elements / 16);
   for (const offset_t mark : marks) {
     target[mark] = 99;

@@ -143,8 +143,8 @@ BOOST_AUTO_TEST_CASE(target_that_does_not_start_at_zero_is_refused_or_written_wh
     BOOST_TEST(by_rows.untouched());
     return;
   }
-  const auto move = detail::unpacking::make_operation<detail::unpacking::write::everything>(layout.view(), full_row,
-                                                                            to(by_units));
+  const auto move = detail::unpacking::make_operation<detail::unpacking::write::everything>(
+      layout.view(), full_row, to(by_units));
   for (offset_t unit = 0; unit < move.units(); ++unit) move(unit);
   BOOST_TEST(by_rows.values() == (numbers{-7, -7, 100, 101, 200}), per_element());
   BOOST_TEST((by_units == by_rows));

@@ -25,8 +25,8 @@ difference describe(int found, int expected) {
 void refuse_numbers(const std::vector<int>& numbers, offset_t rank, const std::string& text,
                     group_members members = {}) {
   if (members.size() == 0) members = group_members::all(static_cast<offset_t>(numbers.size()));
-  BOOST_CHECK_EXCEPTION(detail::agreeing::require_same(members, numbers, describe), collective_mismatch,
-                        [&](const collective_mismatch& e) {
+  BOOST_CHECK_EXCEPTION(detail::agreeing::require_same(members, numbers, describe),
+                        collective_mismatch, [&](const collective_mismatch& e) {
                           BOOST_TEST(e.what() == text);
                           BOOST_TEST(e.rank().value == rank);
                           return true;
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(the_name_of_a_rank_is_not_cut) {
 
 BOOST_AUTO_TEST_CASE(a_refusal_fits_into_a_record_and_keeps_the_name) {
   const std::string name = " on rank 1 (world rank 7)";
-  const detail::agreeing::refusal r(std::string(300, 'e'), std::string(300, 'v'), std::string(300, 'r'),
-                            name);
+  const detail::agreeing::refusal r(std::string(300, 'e'), std::string(300, 'v'),
+                                    std::string(300, 'r'), name);
   BOOST_TEST(r.entry == std::string(67, 'e') + " ..." + name);
   BOOST_TEST(r.value == std::string(36, 'v') + " ...");
   BOOST_TEST(r.requirement == std::string(52, 'r') + " ...");

@@ -338,8 +338,9 @@ BOOST_AUTO_TEST_CASE(what_ranks_say_of_their_calls_is_compared) {
   usual.payload = 2;
   usual.element_bytes = sizeof(float);
   const auto refuse = [&](const detail::context_gathering::record& other, const std::string& text) {
-    BOOST_CHECK_EXCEPTION(detail::context_gathering::require_all(group_members::all(2), {usual, other}),
-                          collective_mismatch, says(text));
+    BOOST_CHECK_EXCEPTION(
+        detail::context_gathering::require_all(group_members::all(2), {usual, other}),
+        collective_mismatch, says(text));
   };
   detail::context_gathering::record other = usual;
   other.element_bytes = sizeof(double);
@@ -350,7 +351,8 @@ BOOST_AUTO_TEST_CASE(what_ranks_say_of_their_calls_is_compared) {
   other = usual;
   other.layout.total_tokens = 5;
   refuse(other, "total tokens on rank 1 is 5: it must be 0, as on rank 0");
-  BOOST_CHECK_NO_THROW(detail::context_gathering::require_all(group_members::all(2), {usual, usual}));
+  BOOST_CHECK_NO_THROW(
+      detail::context_gathering::require_all(group_members::all(2), {usual, usual}));
 }
 
 BOOST_FIXTURE_TEST_CASE(bounds_of_a_ragged_gradient_are_read, fixture) {

@@ -50,7 +50,8 @@ BOOST_AUTO_TEST_CASE(the_largest_records_fit_into_the_envelope) {
   record.refuse(std::string(200, 'e'), std::string(200, 'v'), std::string(200, 'r'));
   record.name_rank(group_members({{4}, {max_tokens}}), {1});
   record.first = {max_tokens};
-  const auto back = detail::records::read<detail::agreeing::step_record>(detail::records::write(record));
+  const auto back =
+      detail::records::read<detail::agreeing::step_record>(detail::records::write(record));
   BOOST_TEST(back.refused);
   BOOST_TEST(back.has_rank);
   BOOST_TEST(back.rank == 1);
@@ -61,7 +62,8 @@ BOOST_AUTO_TEST_CASE(the_largest_records_fit_into_the_envelope) {
   taken.mark = 77;
   taken.has_layout = true;
   taken.layout = fingerprint(make_layout(std::vector{3, 4}));
-  const auto same = detail::records::read<detail::agreeing::step_record>(detail::records::write(taken));
+  const auto same =
+      detail::records::read<detail::agreeing::step_record>(detail::records::write(taken));
   BOOST_TEST(!same.refused);
   BOOST_TEST(same.mark == 77u);
   BOOST_TEST((same.layout == taken.layout));
@@ -106,7 +108,8 @@ BOOST_AUTO_TEST_CASE(what_a_rank_has_thrown_is_nested_in_what_all_throw) {
   detail::agreeing::step_record record;
   record.refuse("model on rank 0", "refused", "out of memory");
   try {
-    detail::agreeing::throw_together(record, std::make_exception_ptr(std::length_error("out of memory")));
+    detail::agreeing::throw_together(record,
+                                     std::make_exception_ptr(std::length_error("out of memory")));
   } catch (const collective_mismatch& verdict) {
     BOOST_TEST(std::string(verdict.what()) == "model on rank 0 is refused: out of memory");
     BOOST_CHECK_THROW(std::rethrow_if_nested(verdict), std::length_error);

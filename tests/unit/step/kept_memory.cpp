@@ -11,10 +11,10 @@
 
 #include "seqpack/comm/self.hpp"
 #include "seqpack/layout/layout.hpp"
-#include "seqpack/parallel/context_gather.hpp"
-#include "seqpack/loss/evaluate.hpp"
 #include "seqpack/logprob/next_token_logprobs.hpp"
+#include "seqpack/loss/evaluate.hpp"
 #include "seqpack/loss/nll.hpp"
+#include "seqpack/parallel/context_gather.hpp"
 #include "support/train_batch.hpp"
 
 namespace {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "seqpack/layout/adopt.hpp"
-#include "seqpack/move/field.hpp"
 #include "seqpack/layout/layout.hpp"
+#include "seqpack/move/field.hpp"
 #include "seqpack/move/pack.hpp"
-#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/move/unpack.hpp"
+#include "seqpack/tokens/per_token.hpp"
 #include "support/buffers.hpp"
 #include "support/refused.hpp"
 
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(batches_that_the_index_type_does_not_count) {
   refuse((offset_t{1} << 31) + 1, "batch is 2147483649" + limit);
   refuse(offset_t{1} << 62, "batch is 4611686018427387904" + limit);
   refuse(std::numeric_limits<offset_t>::min(), "batch is -9223372036854775808" + limit);
-  refuse(1, "order[0] is 2147483648: it must be a batch row, from 0 to 0");
+  refuse(1, "order[0] is 2147483648: it must be a sequence of the batch, from 0 to 0");
 }
 
 BOOST_AUTO_TEST_CASE(labels_and_fills_in_half_precision) {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/core/config.hpp"
 
 namespace seqpack::detail::exchanging {

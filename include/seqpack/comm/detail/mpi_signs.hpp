@@ -19,9 +19,9 @@
 
 #include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/mpi_environment.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 
@@ -94,9 +94,9 @@ class signs {
     std::vector<group_rank> absent;
     detail::wait_until(std::min<std::chrono::milliseconds>(deadline, moment), [&] {
       listen();
-      absent = detail::exchanging::ranks_where(static_cast<offset_t>(heard_.size()), [&](std::size_t r) {
-        return !heard_[r] && static_cast<offset_t>(r) != me_.value;
-      });
+      absent = detail::exchanging::ranks_where(
+          static_cast<offset_t>(heard_.size()),
+          [&](std::size_t r) { return !heard_[r] && static_cast<offset_t>(r) != me_.value; });
       return absent.size() < 2;
     });
     return absent;
@@ -111,8 +111,8 @@ class signs {
 
   void send(kind what, std::string_view operation, group_rank to) {
     if (!are_heard()) return;
-    const auto bytes =
-        std::make_shared<detail::records::bytes>(detail::records::write(sign{what, std::string(operation)}));
+    const auto bytes = std::make_shared<detail::records::bytes>(
+        detail::records::write(sign{what, std::string(operation)}));
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = MPI_Isend(bytes->data(), bytes_of_sign, MPI_BYTE, static_cast<int>(to.value),
                                tag, comm_, &request);

@@ -372,8 +372,7 @@ class block_group {
     const V of_warp = detail::reduce_warp(value, combine);
     auto& slots = shared_->turns[turn_];
     turn_ = 1 - turn_;
-    if (me_.rank % detail::warp_size == 0)
-      slot<V>(slots[me_.rank / detail::warp_size]) = of_warp;
+    if (me_.rank % detail::warp_size == 0) slot<V>(slots[me_.rank / detail::warp_size]) = of_warp;
     detail::wait_for_block();
     V result = slot<V>(slots[0]);
     for (int warp = 1; warp < size() / detail::warp_size; ++warp) {

@@ -14,7 +14,7 @@ namespace seqpack {
 template <class Owner>
 class layout_access {
  public:
-  /// B, rows of the batch.
+  /// B, sequences of the batch.
   offset_t batch_size() const noexcept { return view().batch; }
   /// Slots of the packed row, the ghost not counted; B unless an order leaves rows out.
   offset_t sequences() const noexcept { return view().sequences; }
@@ -30,7 +30,7 @@ class layout_access {
   bool has_padding() const noexcept { return view().padded; }
   auto padding() const noexcept { return view().padding; }
   auto context_parallel() const noexcept { return view().cp; }
-  /// The batch row of each slot, or no order; it can be given to another layout as it is.
+  /// The sequence in each slot, or no order; it can be given to another layout as it is.
   auto order() const noexcept { return view().slot_rows(); }
   /// segments + 1 prefix sums of the real lengths.
   auto cu_seqlens() const noexcept { return view().cu_seqlens(); }

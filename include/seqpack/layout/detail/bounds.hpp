@@ -31,7 +31,7 @@ constexpr void require_width(offset_t width) {
 enum class layout_error : std::int32_t {
   none,
   negative_length,           ///< a length is below 0
-  above_width,               ///< a length is above the width of a batch row
+  above_width,               ///< a length is above the width of the batch
   above_range,               ///< a length does not fit the type of cu_seqlens
   not_divisible,             ///< the sharding does not divide a padded length
   sum_above_range,           ///< the sum of the padded lengths does not fit the type of cu_seqlens
@@ -40,7 +40,7 @@ enum class layout_error : std::int32_t {
   nobody_absorbs,            ///< there is a tail and no sequence to absorb it
   above_max_seqlen,          ///< a padded length is above the bound that the caller gave
   count_out_of_range,        ///< the number of sequences is below 0 or above the capacity
-  order_out_of_range,        ///< an entry of the order is not a batch row
+  order_out_of_range,        ///< an entry of the order is not a sequence of the batch
   order_repeats,             ///< an entry of the order occurs twice
   cu_first_not_zero,         ///< adopted cu_seqlens do not start at 0
   cu_decreases,              ///< adopted cu_seqlens decrease
@@ -60,7 +60,7 @@ struct layout_status {
   offset_t entry = -1;
   offset_t value = 0;
   offset_t limit = 0;
-  offset_t column = -1;  ///< with a batch row as the entry: the token
+  offset_t column = -1;  ///< with a sequence as the entry: the token
 
   SEQPACK_HD constexpr bool ok() const noexcept { return error == layout_error::none; }
 };
@@ -100,7 +100,7 @@ SEQPACK_HD inline void refuse(layout_status* status, const layout_status& what) 
   switch (status.error) {
     case layout_error::negative_length: refuse_length("a length must be at least 0"); break;
     case layout_error::above_width:
-      refuse_length("a length must be at most " + limit + ", the width of a batch row");
+      refuse_length("a length must be at most " + limit + ", the width of the batch");
       break;
     case layout_error::above_range:
       refuse_length("it must be at most " + limit + ", the range of the type of cu_seqlens");
@@ -130,10 +130,11 @@ SEQPACK_HD inline void refuse(layout_status* status, const layout_status& what) 
       refuse("number of sequences", "it must be from 0 to " + limit + ", the capacity");
       break;
     case layout_error::order_out_of_range:
-      refuse(entry_name("order", status.entry), "it must be a batch row, from 0 to " + limit);
+      refuse(entry_name("order", status.entry),
+             "it must be a sequence of the batch, from 0 to " + limit);
       break;
     case layout_error::order_repeats:
-      refuse(entry_name("order", status.entry), "each batch row may be packed at most once");
+      refuse(entry_name("order", status.entry), "each sequence may be packed at most once");
       break;
     case layout_error::cu_first_not_zero:
       refuse(entry_name("cu_seqlens", 0), "the first entry must be 0");

@@ -27,7 +27,7 @@ namespace seqpack {
 /// What the scan leaves on the device besides the arrays: all sizes and the status.
 struct device_summary {
   bounds_plan plan{};
-  /// A slot that was found to have the batch row of another one, and that row, in the high and
+  /// A slot that was found to have the sequence of another one, and that row, in the high and
   /// the low 32 bits; all bits set: none was. Of a row that three slots have, either later one may
   /// be named.
   std::uint64_t repeated = no_repetition;
@@ -89,7 +89,7 @@ struct length_input {
     if (!row_exists(slot)) return {layout_error::order_out_of_range, slot, row(slot), batch - 1};
     return named(rules.check(slot, count(), length(slot)));
   }
-  /// Errors name the batch row of a length, not its slot.
+  /// Errors name the sequence of a length, not its slot.
   SEQPACK_HD layout_status named(layout_status status) const {
     if (status.entry >= 0) status.entry = row(status.entry);
     return status;

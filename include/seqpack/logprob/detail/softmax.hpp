@@ -303,7 +303,7 @@ class chunk_sums {
   }
 
   /// What all threads of a group have added; all threads.
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD part<C> total(const Group& group) const {
     const auto plus = [](C a, C b) { return a + b; };
     const C max = group.reduce(max_, larger<C>);
@@ -354,7 +354,7 @@ class chunk_sums {
 /// The same by the threads of a group, each of which returns it. Columns are added up in an order
 /// that depends on their number and on that of the threads: not on the address of the row. A chunk
 /// is summed as a tree, the chunks of a thread one after the other, compensated.
-template <bool Entropy, thread_group Group, class T, class C>
+template <bool Entropy, team Group, class T, class C>
 SEQPACK_HD part<C> scan_row(const Group& group, const T* x, offset_t n, C scale) {
   constexpr int length = detail::length<T>;
   chunk_sums<Entropy, C> sums;

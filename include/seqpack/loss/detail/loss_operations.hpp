@@ -40,11 +40,11 @@ SEQPACK_HD constexpr metric_kind kind_of(offset_t column, metric_list<M...>) {
 }
 
 /// What the threads of a group have recorded, on all of them.
-template <thread_group Group, metric... M>
+template <team Group, metric... M>
 SEQPACK_HD void gather(const Group& group, double* row, metric_list<M...>) {
   [[maybe_unused]] const auto all = [&](metric_kind kind, double& value) {
-    value = group.reduce(value,
-                         [kind](double a, double b) { return detail::metric_math::combine(kind, a, b); });
+    value = group.reduce(
+        value, [kind](double a, double b) { return detail::metric_math::combine(kind, a, b); });
   };
   [[maybe_unused]] std::size_t k = 0;
   (all(M::kind, row[++k]), ...);
@@ -66,10 +66,12 @@ struct total_operation {
   }
   offset_t row_work() const noexcept { return count * row_size<L> * offset_t{sizeof(double)}; }
   SEQPACK_HD void operator()(offset_t column) const { (*this)(single_thread{}, column); }
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& threads, offset_t column) const {
     const metric_kind kind = kind_of(column, typename L::metrics{});
-    const auto combine = [kind](double a, double b) { return detail::metric_math::combine(kind, a, b); };
+    const auto combine = [kind](double a, double b) {
+      return detail::metric_math::combine(kind, a, b);
+    };
     double total = detail::metric_math::neutral(kind);
     for (offset_t g = threads.rank(); g < count; g += threads.size()) {
       total = combine(total, groups[g * row_size<L> + column]);
@@ -106,7 +108,7 @@ struct log_prob_operation {
     for (; first < last; ++first) (*this)(first);
   }
   SEQPACK_HD void operator()(offset_t g) const { (*this)(single_thread{}, g); }
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& threads, offset_t g) const {
     using metrics = typename L::metrics;
     double found[row_size<L>];  // by this thread; the value, by the first one
@@ -114,7 +116,7 @@ struct log_prob_operation {
     const double weight = detail::targets::sample_weight(from.fields, from.first_row + g * group);
     if (weight != 0) {
       bool inside = false;
-      const team<Group> all(threads, inside);
+      const sequence_team<Group> all(threads, inside);
       const auto sequence = [&](std::size_t k) {
         return log_prob_sequence<View, Fields, metrics, C, Group>(
             from, g * group + static_cast<offset_t>(k), found + 1, weight, log_probs, all);
@@ -167,7 +169,7 @@ struct assemble_operation {
   }
   offset_t row_work() const noexcept { return row_bytes(); }
   SEQPACK_HD void operator()(offset_t row) const { (*this)(single_thread{}, row); }
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& threads, offset_t row) const {
     C* const to = out.at(row);
     const T* const own = row_to_add(row);
@@ -182,14 +184,14 @@ struct assemble_operation {
   SEQPACK_HD const T* row_to_add(offset_t row) const {
     const token_ref token = from.view.token_at(full_row, row);
     if (!token.real() || !counts(token)) return nullptr;
-    const offset_t own = from.view.row_of(mine, token.sequence, token.index);
+    const offset_t own = from.view.row_of(mine, token.slot, token.index);
     return own < 0 ? nullptr : logits.at(own);
   }
   SEQPACK_HD bool counts(const token_ref& token) const {
     const offset_t t = token.index + 1;
     if (t == token.length) return last_row;
-    return detail::targets::token_weight(from.fields, from.rule,
-                                 from.first_row + from.view.batch_row(token.sequence), t) != 0;
+    return detail::targets::token_weight(
+               from.fields, from.rule, from.first_row + from.view.sequence_in(token.slot), t) != 0;
   }
 };
 
@@ -211,7 +213,7 @@ struct zero_operation {
     out.at(row)[unit - row * out.columns] = static_cast<G>(0.0F);
   }
   offset_t row_work() const noexcept { return row_bytes(); }
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& threads, offset_t row) const {
     threads.fill_row(out.at(row), out.columns, static_cast<G>(0.0F));
   }

@@ -59,11 +59,13 @@ struct move_list<> {
   template <class Map>
   SEQPACK_HD void unit(const Map&, offset_t) const {}
   template <class Map, class Threads, class Scratch>
-  SEQPACK_HD detail::tiles::work find_routes(const Map&, const Threads&, Scratch&, offset_t, bool) const {
+  SEQPACK_HD detail::tiles::work find_routes(const Map&, const Threads&, Scratch&, offset_t,
+                                             bool) const {
     return {};
   }
   template <class Threads, class Scratch>
-  SEQPACK_HD void fill(const Threads&, const Scratch&, const detail::tiles::work&, offset_t) const {}
+  SEQPACK_HD void fill(const Threads&, const Scratch&, const detail::tiles::work&, offset_t) const {
+  }
 };
 
 template <class Move, class... Rest>
@@ -97,8 +99,9 @@ struct move_list<Move, Rest...> {
   /// Looks up the rows of a tile; the threads have met when it returns. `continues`: the tile before
   /// it was looked up just before.
   template <class Map, class Threads, class Scratch>
-  SEQPACK_HD detail::tiles::work find_routes(const Map& map, const Threads& threads, Scratch& scratch,
-                                     offset_t tile, bool continues) const {
+  SEQPACK_HD detail::tiles::work find_routes(const Map& map, const Threads& threads,
+                                             Scratch& scratch, offset_t tile,
+                                             bool continues) const {
     if (tile >= own_tiles()) {
       return rest.find_routes(map, threads, scratch, tile - own_tiles(),
                               continues && tile > own_tiles());
@@ -121,8 +124,8 @@ struct move_list<Move, Rest...> {
   }
   /// Fills what no pattern can fill.
   template <class Threads, class Scratch>
-  SEQPACK_HD void fill(const Threads& threads, const Scratch& scratch, const detail::tiles::work& what,
-                       offset_t tile) const {
+  SEQPACK_HD void fill(const Threads& threads, const Scratch& scratch,
+                       const detail::tiles::work& what, offset_t tile) const {
     using value = typename Move::value_type;
     if (tile >= own_tiles()) {
       rest.fill(threads, scratch, what, tile - own_tiles());

@@ -175,11 +175,12 @@ SEQPACK_HD void write_unit(const unit_shape& shape, T* to, const T* from, offset
   char* const target = reinterpret_cast<char*>(to) + offset;
   if (from != nullptr) {
     const char* const source = reinterpret_cast<const char*>(from) + offset;
-    detail::units::with_size<alignof(T)>(shape.bytes(),
-                                 [=](auto size) { detail::units::copy<size>(target, source); });
-  } else {
     detail::units::with_size<alignof(T)>(
-        shape.bytes(), [=, &fill](auto size) { detail::units::fill<size, T>(target, offset, fill); });
+        shape.bytes(), [=](auto size) { detail::units::copy<size>(target, source); });
+  } else {
+    detail::units::with_size<alignof(T)>(shape.bytes(), [=, &fill](auto size) {
+      detail::units::fill<size, T>(target, offset, fill);
+    });
   }
 }
 

@@ -21,8 +21,8 @@ struct window_memory {
 
   Index cu[capacity + 1];
   Index cu_padded[capacity + 1];
-  Index slots[capacity];  ///< the order of the segments, or the slots of the batch rows
-  /// What is there: segments or batch rows from `first` on, and the rows of the full row that the
+  Index slots[capacity];  ///< the order of the segments, or the slots of the sequences
+  /// What is there: segments or sequences from `first` on, and the rows of the full row that the
   /// segments are. All threads have read it before any writes it.
   offset_t first;
   offset_t count;
@@ -95,7 +95,7 @@ SEQPACK_HD offset_t load(const Threads& threads, const View& view, offset_t firs
       memory.cu[entry] = view.cu[segment];
       memory.cu_padded[entry] = begin;
       if (entry < most && segment < view.sequences) {
-        memory.slots[entry] = static_cast<index>(view.batch_row(segment));
+        memory.slots[entry] = static_cast<index>(view.sequence_in(segment));
       }
       return static_cast<offset_t>(begin) <= last_row;
     });
@@ -169,7 +169,7 @@ SEQPACK_HD window<View> window_of(const Threads& threads, const View& view, all_
   return {near.view, base + near.last};
 }
 
-/// The window of the batch rows [first, last], or as many of them as it has room for; `last` is
+/// The window of the sequences [first, last], or as many of them as it has room for; `last` is
 /// one of them. It numbers sequences in its own way, because neighbours in the batch may be
 /// anywhere in the packed row.
 template <class Threads, class View>
@@ -201,7 +201,7 @@ SEQPACK_HD window<View> window_of_batch(const Threads& threads, const View& view
   near.cu = memory.cu;
   near.cu_padded = memory.cu_padded;
   near.slot_of = memory.slots;
-  near.first_row = memory.first;
+  near.first_sequence = memory.first;
   return {near, min_of(last, memory.first + memory.count - 1)};
 }
 

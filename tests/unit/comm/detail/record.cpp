@@ -117,7 +117,8 @@ BOOST_AUTO_TEST_CASE(too_few_bytes_are_refused_at_any_length) {
 BOOST_AUTO_TEST_CASE(what_is_larger_than_the_room_is_not_written) {
   sample large;
   large.text = std::string(193, 'x');
-  BOOST_CHECK_EXCEPTION(detail::records::write(large), std::length_error, [](const std::length_error& e) {
-    return std::string(e.what()) == "a record between ranks has room for 216 bytes";
-  });
+  BOOST_CHECK_EXCEPTION(
+      detail::records::write(large), std::length_error, [](const std::length_error& e) {
+        return std::string(e.what()) == "a record between ranks has room for 216 bytes";
+      });
 }

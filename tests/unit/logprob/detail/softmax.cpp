@@ -117,8 +117,8 @@ auto scan(std::span<const T> row, compute_t<T> scale = 1) {
 }
 template <bool Entropy, class T>
 auto scan_in_chunks(std::span<const T> row, compute_t<T> scale = 1) {
-  return detail::softmax::scan_row<Entropy>(single_thread{}, row.data(), static_cast<offset_t>(row.size()),
-                                    scale);
+  return detail::softmax::scan_row<Entropy>(single_thread{}, row.data(),
+                                            static_cast<offset_t>(row.size()), scale);
 }
 
 /// All ways to look at a row: op(part, whether it has `weighted`).

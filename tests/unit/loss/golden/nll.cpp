@@ -20,7 +20,7 @@ std::vector<T> packed_logits(const golden::loss_case& c, const auto& view) {
     const token_ref token = view.token_at(full_row, t);
     for (offset_t v = 0; v < c.vocab; ++v) {
       rows.push_back(token.real()
-                         ? static_cast<T>(golden::loss_case::logit(token.sequence, token.index, v))
+                         ? static_cast<T>(golden::loss_case::logit(token.slot, token.index, v))
                          : std::numeric_limits<T>::quiet_NaN());
     }
   }

@@ -15,11 +15,11 @@
 #include "seqpack/exec/team.hpp"
 #include "seqpack/exec/tiled.hpp"
 #include "seqpack/layout/layout.hpp"
+#include "seqpack/move/detail/windows.hpp"
 #include "seqpack/move/pack.hpp"
-#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/move/rearrange.hpp"
 #include "seqpack/move/unpack.hpp"
-#include "seqpack/move/detail/windows.hpp"
+#include "seqpack/tokens/per_token.hpp"
 #include "support/buffers.hpp"
 #include "support/elements.hpp"
 
@@ -98,8 +98,8 @@ void check_layout(const Layout& layout, offset_t width, offset_t payload, std::s
     const offset_t rows = view.rows(at);
     same_as_host<T>(rows * payload, to_offset, least_tiles, [&](auto& out) {
       return detail::packing::make_operation(view, at,
-                                     field(batch_view(source.data(), batch, width, payload),
-                                           row_view(out.data(), rows, payload), fill));
+                                             field(batch_view(source.data(), batch, width, payload),
+                                                   row_view(out.data(), rows, payload), fill));
     });
     same_as_host<T>(batch * width * payload, to_offset, least_tiles, [&](auto& out) {
       return detail::unpacking::make_operation<write::everything>(
@@ -114,9 +114,8 @@ void check_layout(const Layout& layout, offset_t width, offset_t payload, std::s
     });
     same_as_host<std::int32_t>(rows, 0, 1, [&](auto& out) {
       const auto array = sequence_index(out.span());
-      using operation =
-          detail::token_functions::token_operation<std::remove_const_t<decltype(view)>, decltype(at),
-                                           std::remove_const_t<decltype(array)>>;
+      using operation = detail::token_functions::token_operation<
+          std::remove_const_t<decltype(view)>, decltype(at), std::remove_const_t<decltype(array)>>;
       return operation{view, at, {array}, 4};
     });
   };
@@ -224,9 +223,10 @@ BOOST_AUTO_TEST_CASE(fills_without_a_pattern) {
   for (const offset_t payload : {1, 3, 8, 40, 4000, 4001}) {
     for (const std::size_t offset : {0, 2}) {
       same_as_host<std::uint16_t>(view.total * payload, offset, 1, [&](auto& out) {
-        return detail::packing::make_operation(view, full_row,
-                                       field(batch_view(source.data(), 4, 5, payload),
-                                             row_view(out.data(), view.total, payload), column));
+        return detail::packing::make_operation(
+            view, full_row,
+            field(batch_view(source.data(), 4, 5, payload),
+                  row_view(out.data(), view.total, payload), column));
       });
     }
   }
@@ -263,13 +263,13 @@ BOOST_AUTO_TEST_CASE(windows_hold_what_their_rows_need) {
         std::min<offset_t>(first + static_cast<offset_t>(random_source() % 3000), view.total - 1);
     const auto near = window_of(threads, view, full_row, first, last, memory);
     BOOST_REQUIRE(near.last >= first);
-    if (view.sequence_of(last) - view.sequence_of(first) < memory.capacity) {
+    if (view.slot_at(last) - view.slot_at(first) < memory.capacity) {
       BOOST_TEST(near.last == last);
     }
     for (offset_t row = first; row <= near.last; row += 1 + (last - first) / 7) {
       const token_ref expected = view.token_at(full_row, row);
       const token_ref found = near.view.token_at(full_row, row);
-      BOOST_REQUIRE(found.sequence == expected.sequence);
+      BOOST_REQUIRE(found.slot == expected.slot);
       BOOST_REQUIRE(found.index == expected.index);
       BOOST_REQUIRE(found.length == expected.length);
     }
@@ -286,8 +286,8 @@ BOOST_AUTO_TEST_CASE(functions_of_tokens_see_the_whole_layout) {
   poisoned_buffer<std::int32_t> out(view.total);
   using function = std::remove_const_t<decltype(first_length_and_segments)>;
   using array = token_array<std::int32_t, function>;
-  using operation =
-      detail::token_functions::token_operation<std::remove_const_t<decltype(view)>, full_row_t, array>;
+  using operation = detail::token_functions::token_operation<std::remove_const_t<decltype(view)>,
+                                                             full_row_t, array>;
   const array one{row_view(out.span()), first_length_and_segments};
   BOOST_TEST(run_tiles(operation{view, full_row, {one}, 4}, 1) == 3);
   for (offset_t t = 0; t < view.total; ++t) {
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(rows_without_a_sequence) {
     const std::vector<std::int32_t> gathered(static_cast<std::size_t>(total), 5);
     poisoned_buffer<std::int32_t> row(total);
     run_tiles(detail::rearranging::make_operation(view, all_shards, full_row,
-                                          field(row_view(gathered), row_view(row.span()))),
+                                                  field(row_view(gathered), row_view(row.span()))),
               1);
     BOOST_TEST(row.guards_intact());
     for (offset_t t = 0; t < total; ++t) {

@@ -12,12 +12,12 @@
 
 #include "seqpack/exec/team.hpp"
 #include "seqpack/exec/tiled.hpp"
-#include "seqpack/tokens/counts.hpp"
 #include "seqpack/layout/layout.hpp"
-#include "seqpack/tokens/mask.hpp"
 #include "seqpack/move/pack.hpp"
-#include "seqpack/tokens/per_token.hpp"
 #include "seqpack/move/unpack.hpp"
+#include "seqpack/tokens/counts.hpp"
+#include "seqpack/tokens/mask.hpp"
+#include "seqpack/tokens/per_token.hpp"
 #include "support/buffers.hpp"
 #include "support/elements.hpp"
 #include "support/layouts.hpp"
@@ -194,8 +194,8 @@ BOOST_AUTO_TEST_CASE(random_layouts_and_orders) {
       for_each_place(expected, [&](auto at, const oracle::tokens& tokens) {
         const auto size = static_cast<offset_t>(tokens.size());
         same_in_all_forms<long long>(size, 8, [&](auto& out) {
-          return detail::packing::make_operation(view, at,
-                                         field(batch_view(table.data(), 5, 22), out.span(), -7));
+          return detail::packing::make_operation(
+              view, at, field(batch_view(table.data(), 5, 22), out.span(), -7));
         });
         const oracle::numbers rows = oracle::values(tokens, oracle::id, -1);
         same_in_all_forms<long long>(5 * 22, 0, [&](auto& out) {
@@ -292,8 +292,9 @@ BOOST_AUTO_TEST_CASE(per_token_arrays) {
     same_in_all_forms<long long>(view.rows(at), 0, [&](auto& out) {
       const auto array = make_array(row_view(out.span()));
       using array_type = std::remove_const_t<decltype(array)>;
-      using operation = detail::token_functions::token_operation<std::remove_const_t<decltype(view)>,
-                                                         decltype(at), array_type>;
+      using operation =
+          detail::token_functions::token_operation<std::remove_const_t<decltype(view)>,
+                                                   decltype(at), array_type>;
       return operation{view, at, {array}, 8};
     });
   };
@@ -320,7 +321,7 @@ BOOST_AUTO_TEST_CASE(counts_and_masks) {
   using view_type = std::remove_const_t<decltype(layout.view())>;
   same_in_all_forms<long long>(4, 0, [&](auto& out) {
     return detail::counting::count_operation<view_type, long long>{layout.view(), shard{1},
-                                                           row_view(out.span())};
+                                                                   row_view(out.span())};
   });
   const std::vector<std::uint8_t> mask{0, 1, 1, 1, 0, 1, 0, 0, 0};
   same_in_all_forms<int>(6, 0, [&](auto& out) {
