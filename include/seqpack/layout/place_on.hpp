@@ -1,5 +1,5 @@
 /// \file
-/// resident: a layout of the host where an executor works.
+/// place_on: a layout of the host where an executor works.
 #pragma once
 
 #include <type_traits>
@@ -18,16 +18,16 @@ struct layout_residence {
                 "a layout goes to a device by a cuda_stream, which knows a memory resource");
 
   /// A view of the layout itself.
-  template <class P, class C, class Index>
-  static auto place(const E&, const packed_layout<P, C, Index>& layout) {
+  template <class C, class Index>
+  static auto place(const E&, const packed_layout<C, Index>& layout) {
     return layout.view();
   }
 };
 
 /// The layout for calls of this executor: a view of it, for the host, or a copy on the device,
 /// which owns its memory (see to_device). It answers `view()`; the layout must outlive a view.
-template <executor E, class P, class C, class Index>
-auto place_on(const E& where, const packed_layout<P, C, Index>& layout) {
+template <executor E, class C, class Index>
+auto place_on(const E& where, const packed_layout<C, Index>& layout) {
   return layout_residence<std::remove_cvref_t<E>>::place(where, layout);
 }
 

@@ -228,11 +228,4 @@ void run_in_parts(const Run& run, const Fields&... all) {
 
 }  // namespace detail::fields
 
-/// An owner knows where its arrays live, and an executor where it runs: mixing them up does not
-/// compile. A bare layout_view, which does not know, is taken at the caller's word.
-template <class E, class L>
-concept runs_on = executor<E> && layout<L> &&(
-    !requires { L::on_device; } ||
-    requires { requires executor_traits<std::remove_cvref_t<E>>::on_device == L::on_device; });
-
 }  // namespace seqpack

@@ -19,6 +19,7 @@
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
+#include "seqpack/layout/detail/hash.hpp"
 #include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/parallel/agree.hpp"

@@ -11,7 +11,6 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/move/detail/checks.hpp"
-#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 

@@ -19,7 +19,6 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
-#include "seqpack/move/field.hpp"
 #include "seqpack/tokens/per_token.hpp"
 
 namespace seqpack {

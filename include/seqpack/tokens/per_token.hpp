@@ -14,11 +14,10 @@
 #include "seqpack/core/exact.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/layout/detail/bounds.hpp"
+#include "seqpack/layout/detail/status.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/detail/windows.hpp"
-#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 

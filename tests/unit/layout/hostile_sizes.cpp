@@ -12,8 +12,6 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/layout/adopt.hpp"
 #include "seqpack/layout/layout.hpp"
-#include "seqpack/layout/layout_part.hpp"
-#include "seqpack/layout/unpacked_layout.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/move/rearrange.hpp"
 #include "seqpack/move/unpack.hpp"

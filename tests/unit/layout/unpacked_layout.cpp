@@ -1,6 +1,6 @@
 // A batch that is not packed, as a layout.
 #define BOOST_TEST_MODULE unpacked_layout
-#include "seqpack/layout/unpacked_layout.hpp"
+#include "seqpack/layout/layout.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
