@@ -54,8 +54,8 @@ static_assert(device_executor<std::remove_cvref_t<decltype(thrust::cuda::par.on(
 static_assert(device_executor<std::remove_cvref_t<decltype(thrust::cuda::par_nosync)>>);
 static_assert(!executor<cudaStream_t>);
 
-using on_host = packed_layout<no_padding, no_context_parallel>;
-using on_device = device_layout<no_padding, no_context_parallel>;
+using on_host = packed_layout<no_context_parallel>;
+using on_device = device_layout<no_context_parallel>;
 static_assert(runs_on<host_t, on_host>);
 static_assert(runs_on<cuda_stream<>, on_device>);
 static_assert(!runs_on<host_t, on_device>);

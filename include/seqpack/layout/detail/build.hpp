@@ -143,14 +143,14 @@ constexpr layout_sizes build(Iterator first, offset_t batch,
                              const Storage& storage) {
   require_batch<Index>(batch);
   require_width(rules.width);
-  const auto write = [&](const auto& lengths) {
-    layout_sizes sizes = check_lengths(lengths, rules);
+  const auto write = [&](const auto& slots) {
+    layout_sizes sizes = check_lengths(slots, rules);
     require_room("cu_seqlens", storage.cu_seqlens.size(), sizes.segments + 1);
     require_room("cu_seqlens_padded", storage.cu_seqlens_padded.size(), sizes.segments + 1);
     if (!std::is_constant_evaluated()) {
       require_apart(first, batch, order, storage, sizes.segments + 1);
     }
-    write_bounds(sizes, lengths, rules, storage.cu_seqlens.data(),
+    write_bounds(sizes, slots, rules, storage.cu_seqlens.data(),
                  storage.cu_seqlens_padded.data());
     return sizes;
   };
