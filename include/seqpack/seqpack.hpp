@@ -33,8 +33,6 @@
 #include "seqpack/logprob/next_token_logprobs.hpp"
 #include "seqpack/loss/clipped_policy_gradient.hpp"
 #include "seqpack/loss/count_valid.hpp"
-#include "seqpack/loss/detail/checked_loss.hpp"
-#include "seqpack/loss/detail/loss_operations.hpp"
 #include "seqpack/loss/dpo.hpp"
 #include "seqpack/loss/evaluate.hpp"
 #include "seqpack/loss/global_counts.hpp"

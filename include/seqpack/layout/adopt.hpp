@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/layout/detail/adopt.hpp"
 #include "seqpack/layout/detail/status.hpp"
@@ -70,9 +71,8 @@ packed_layout<C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padded, offset_t 
 template <layout_index Index = std::int32_t, integer_range Bounds,
           context_parallel_policy C = no_context_parallel>
 packed_layout<C, Index> from_cu_seqlens(Bounds&& cu, offset_t total, const C& cp = {},
-                                                    const adopt_options& options = {}) {
-  const auto bounds =
-      detail::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
+                                        const adopt_options& options = {}) {
+  const auto bounds = detail::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
   if (bounds.back() != total) {
     reject(entry_name("cu_seqlens", static_cast<offset_t>(bounds.size()) - 1),
            static_cast<offset_t>(bounds.back()),
@@ -95,7 +95,7 @@ packed_layout<C, Index> from_cu_seqlens(Bounds&& cu, offset_t total, const C& cp
 template <layout_index Index = std::int32_t, integer_range Ids,
           context_parallel_policy C = no_context_parallel>
 packed_layout<C, Index> from_position_ids(Ids&& position_ids, const C& cp = {},
-                                                      const adopt_options& options = {}) {
+                                          const adopt_options& options = {}) {
   detail::require_options<Index>(options);
   if (options.ghost && options.tail == dynamic) {
     reject("tail", "not given",

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
-#include "seqpack/core/detail/regions.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/extent.hpp"
 #include "seqpack/core/math.hpp"
@@ -61,8 +61,8 @@ class capacity_layout
     requires std::same_as<detail::device_rounding<Padding>, Rounding>
   capacity_layout(const cuda_stream<Memory, Pinned>& where, const capacity& bound,
                   const Padding& padding, const ContextParallel& cp, bool ordered = false)
-      : rules_(detail::rules_of<Index>(detail::rounding_on_device(padding), padding, cp,
-                                       bound.width)),
+      : rules_(
+            detail::rules_of<Index>(detail::rounding_on_device(padding), padding, cp, bound.width)),
         max_seqlen_(min_of(bound.max_seqlen, rules_.known_total())),
         map_(0, 0, 0, false, 0) {
     detail::require_fixed_total(padding);
@@ -169,7 +169,8 @@ class capacity_layout
   view_type view_{};
 };
 
-template <class Memory, class Pinned, padding_policy Padding, context_parallel_policy ContextParallel>
+template <class Memory, class Pinned, padding_policy Padding,
+          context_parallel_policy ContextParallel>
 capacity_layout(const cuda_stream<Memory, Pinned>&, const capacity&, const Padding&,
                 const ContextParallel&, bool = false)
     -> capacity_layout<ContextParallel, std::int32_t, Memory, detail::device_rounding<Padding>>;

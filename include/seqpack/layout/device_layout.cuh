@@ -49,8 +49,7 @@ struct device_layout_options {
 /// uses it must be ordered before that. Movable, not copyable.
 template <context_parallel_policy ContextParallel, layout_index Index = std::int32_t,
           device_memory_resource Memory = stream_ordered_memory>
-class device_layout
-    : public detail::layout_access<device_layout<ContextParallel, Index, Memory>> {
+class device_layout : public detail::layout_access<device_layout<ContextParallel, Index, Memory>> {
  public:
   static constexpr bool on_device = true;
   using context_parallel_type = ContextParallel;
@@ -108,9 +107,9 @@ class device_layout
 template <layout_index Index = std::int32_t, class Memory, class Pinned, std::integral Length,
           padding_policy P = no_padding, context_parallel_policy C = no_context_parallel>
 device_layout<C, Index, Memory> make_layout(const cuda_stream<Memory, Pinned>& where,
-                                               std::span<const Length> lengths,
-                                               const P& padding = {}, const C& cp = {},
-                                               const device_layout_options<Index>& options = {}) {
+                                            std::span<const Length> lengths, const P& padding = {},
+                                            const C& cp = {},
+                                            const device_layout_options<Index>& options = {}) {
   const auto rules =
       detail::rules_of<Index>(detail::rounding_on_device(padding), padding, cp, options.width);
   const auto batch = static_cast<offset_t>(lengths.size());
@@ -139,10 +138,10 @@ device_layout<C, Index, Memory> make_layout(const cuda_stream<Memory, Pinned>& w
 /// O(B).
 template <layout_index Index = std::int32_t, validation When = validation::checked, class Memory,
           class Pinned, std::integral Bound, context_parallel_policy C = no_context_parallel>
-device_layout<C, Index, Memory> from_cu_seqlens(
-    const cuda_stream<Memory, Pinned>& where, std::span<const Bound> cu,
-    std::span<const Bound> cu_padded, offset_t total, const C& cp = {},
-    offset_t width = max_tokens) {
+device_layout<C, Index, Memory> from_cu_seqlens(const cuda_stream<Memory, Pinned>& where,
+                                                std::span<const Bound> cu,
+                                                std::span<const Bound> cu_padded, offset_t total,
+                                                const C& cp = {}, offset_t width = max_tokens) {
   if (cu.empty()) reject("size of cu_seqlens", 0, "it must have at least 1 entry");
   if (cu_padded.size() != cu.size()) {
     reject("number of entries of cu_seqlens_padded", static_cast<offset_t>(cu_padded.size()),
@@ -179,7 +178,7 @@ device_layout<C, Index, Memory> from_cu_seqlens(
 /// One allocation; one launch or one copy. O(B).
 template <class Memory, class Pinned, context_parallel_policy C, layout_index Index>
 device_layout<C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& where,
-                                             const packed_layout<C, Index>& layout) {
+                                          const packed_layout<C, Index>& layout) {
   const auto from = layout.view();
   const bool ordered = from.slot_of != nullptr;  // also for an order of no slots
   const detail::building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch,

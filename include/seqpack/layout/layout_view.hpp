@@ -229,8 +229,7 @@ concept layout = requires(const L& l) {
   typename L::context_parallel_type;
   {
     l.view()
-  } -> std::convertible_to<
-      layout_view<typename L::context_parallel_type, typename L::index_type>>;
+  } -> std::convertible_to<layout_view<typename L::context_parallel_type, typename L::index_type>>;
 };
 
 /// An owner knows where its arrays live, and an executor where it runs: mixing them up does not

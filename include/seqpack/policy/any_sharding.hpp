@@ -54,8 +54,7 @@ struct any_sharding {
     return zigzag::to_token(p, length, cp);
   }
 
-  SEQPACK_HD constexpr offset_t run(shard_position p, offset_t length,
-                                    offset_t cp) const noexcept {
+  SEQPACK_HD constexpr offset_t run(shard_position p, offset_t length, offset_t cp) const noexcept {
     switch (kind) {
       case sharding_kind::contiguous: return contiguous::run(p, length, cp);
       case sharding_kind::striped: return striped::run(p, length, cp);

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"

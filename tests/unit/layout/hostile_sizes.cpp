@@ -201,9 +201,10 @@ BOOST_AUTO_TEST_CASE(batches_that_are_not_packed) {
   refuse([] { return unpacked_layout(std::vector{1, 1, 1}, offset_t{1} << 30); },
          "sum of the padded lengths is 3221225472: it must be at most 2147483647, the range of the "
          "type of cu_seqlens");
-  refuse([] { return unpacked_layout<std::int64_t>(std::vector<int>(70'000, 0), max_tokens); },
-         "sum of the padded lengths is 2305843009213693952: it must be at most 281474976710656, the "
-         "range of the type of cu_seqlens");
+  refuse(
+      [] { return unpacked_layout<std::int64_t>(std::vector<int>(70'000, 0), max_tokens); },
+      "sum of the padded lengths is 2305843009213693952: it must be at most 281474976710656, the "
+      "range of the type of cu_seqlens");
 }
 
 BOOST_AUTO_TEST_CASE(nothing_moves_where_a_token_has_no_elements) {

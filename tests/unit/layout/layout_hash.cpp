@@ -163,8 +163,8 @@ BOOST_AUTO_TEST_CASE(paddings_that_make_the_same_bounds_are_alike) {
   same(padding{each, total_multiple_of<4>{}});
   same(padding{each, fixed_total<20>{}});
   same(any_padding(padding{each}));
-  const auto adopted = from_cu_seqlens(std::vector{0, 5, 5, 13, 16},
-                                       std::vector{0, 8, 8, 16, 20}, 20, cp);
+  const auto adopted =
+      from_cu_seqlens(std::vector{0, 5, 5, 13, 16}, std::vector{0, 8, 8, 16, 20}, 20, cp);
   BOOST_TEST(layout_hash(adopted) == plain);
   // An empty ghost is an entry of the bounds.
   BOOST_TEST(layout_hash(make_layout(lens, padding{each, total_multiple_of<4>{}, ghost_tail{}},
@@ -175,7 +175,8 @@ BOOST_AUTO_TEST_CASE(shardings_of_run_time_are_alike) {
   const auto compare = [](auto how) {
     const padding each{each_multiple_of<8>{}};
     const auto fixed = layout_hash(make_layout(lens, each, context_parallel<4, decltype(how)>{}));
-    BOOST_TEST(layout_hash(make_layout(lens, each, context_parallel{4, any_sharding{how}})) == fixed);
+    BOOST_TEST(layout_hash(make_layout(lens, each, context_parallel{4, any_sharding{how}})) ==
+               fixed);
     const context_parallel<4, any_sharding> half_fixed{any_sharding{how}};
     BOOST_TEST(layout_hash(make_layout(lens, each, half_fixed)) == fixed);
   };
@@ -232,18 +233,19 @@ BOOST_AUTO_TEST_CASE(random_layouts_collide_only_where_they_are_equal) {
     const int batch = round % 6;
     const oracle::numbers lens_here = random_lengths(random, batch, 12);
     const oracle::numbers order = round % 2 == 0 ? oracle::numbers{} : random_order(random, batch);
-    for_each_layout(
-        lens_here, order, [&](const auto& layout, const auto& expected, const auto& request) {
-          ++layouts;
-          oracle::numbers rows;
-          for (const auto& token : expected.row) rows.push_back(token.row);
-          oracle::numbers shards;
-          for (const auto& token : expected.all_shards) shards.push_back(token.position);
-          const std::array facts{expected.cu, expected.cu_padded, oracle::numbers{request.cp, batch},
-                                 rows, shards};
-          const auto [place, is_new] = seen.emplace(layout_hash(layout), facts);
-          BOOST_TEST((place->second == facts));
-        });
+    for_each_layout(lens_here, order,
+                    [&](const auto& layout, const auto& expected, const auto& request) {
+                      ++layouts;
+                      oracle::numbers rows;
+                      for (const auto& token : expected.row) rows.push_back(token.row);
+                      oracle::numbers shards;
+                      for (const auto& token : expected.all_shards)
+                        shards.push_back(token.position);
+                      const std::array facts{expected.cu, expected.cu_padded,
+                                             oracle::numbers{request.cp, batch}, rows, shards};
+                      const auto [place, is_new] = seen.emplace(layout_hash(layout), facts);
+                      BOOST_TEST((place->second == facts));
+                    });
   }
   BOOST_TEST(layouts > 500);
   BOOST_TEST(seen.size() > 400u);
@@ -275,8 +277,7 @@ BOOST_AUTO_TEST_CASE(no_sequences) {
 }
 
 BOOST_AUTO_TEST_CASE(layout_without_arrays_is_refused) {
-  const layout_view<no_context_parallel> view{
-      .sequences = 1, .segments = 1, .total = 4};
+  const layout_view<no_context_parallel> view{.sequences = 1, .segments = 1, .total = 4};
   BOOST_CHECK_EXCEPTION(
       layout_hash(view), invalid_input,
       refused("the layout's cu_seqlens", "null", "a layout of tokens needs its arrays"));

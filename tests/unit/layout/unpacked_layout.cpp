@@ -34,9 +34,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   BOOST_CHECK_EXCEPTION(
       unpacked_layout(std::vector<int>{3, 5}, 4), invalid_input,
       refused_as("lengths[1] is 5: a length must be at most 4, the width of the batch"));
-  BOOST_CHECK_EXCEPTION(
-      unpacked_layout(std::vector<int>{-1}, 4), invalid_input,
-      refused_as("lengths[0] is -1: a length must be at least 0"));
+  BOOST_CHECK_EXCEPTION(unpacked_layout(std::vector<int>{-1}, 4), invalid_input,
+                        refused_as("lengths[0] is -1: a length must be at least 0"));
   BOOST_CHECK_EXCEPTION(
       unpacked_layout(std::vector<int>{3}, 6, context_parallel<2>{}), invalid_input,
       refused_as("padded length of lengths[0] is 6: it must be a multiple of 4, what "

@@ -118,7 +118,7 @@ void totals_conform(const P& p) {
   for (offset_t content = 0; content <= 300; ++content) {
     const offset_t total = total_for(p, content);
     BOOST_TEST(total == (p.has_fixed_total ? p.fixed_total()
-                                            : oracle::next_multiple(content, p.total_multiple())));
+                                           : oracle::next_multiple(content, p.total_multiple())));
   }
 }
 
@@ -243,10 +243,10 @@ BOOST_AUTO_TEST_CASE(parts_are_chosen_at_run_time) {
 
 BOOST_AUTO_TEST_CASE(numbers_of_run_time_that_do_not_fit_are_refused) {
   const std::array lens{5, 3};
-  BOOST_TEST(refusal([&] {
-               make_layout(lens, any_padding(padding{each_multiple_of<6>{}}), context_parallel<2>{});
-             }) ==
-             "each_multiple_of is 6: it must be a multiple of 4, what the sharding divides by");
+  BOOST_TEST(
+      refusal([&] {
+        make_layout(lens, any_padding(padding{each_multiple_of<6>{}}), context_parallel<2>{});
+      }) == "each_multiple_of is 6: it must be a multiple of 4, what the sharding divides by");
   BOOST_TEST(refusal([&] {
                make_layout(lens, any_padding(padding{fixed_total<18>{}, total_multiple_of<4>{}}));
              }) == "fixed_total is 18: it must be a multiple of 4, the total multiple");

@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/extent.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/layout/detail/checks.hpp"
 #include "seqpack/layout/detail/status.hpp"
 #include "seqpack/layout/layout_status.hpp"
 #include "seqpack/layout/layout_view.hpp"
@@ -20,13 +22,6 @@
 #include "seqpack/policy/padding.hpp"
 
 namespace seqpack::detail {
-
-/// \throws invalid_input for a width that no batch has.
-constexpr void require_width(offset_t width) {
-  if (width < 0 || width > max_tokens) {
-    reject("width", width, "it must be from 0 to " + std::to_string(max_tokens));
-  }
-}
 
 /// Sums stay here where they would become larger, so that no input can make them wrap.
 inline constexpr offset_t saturated_sum = offset_t{1} << 61;
@@ -83,8 +78,7 @@ constexpr void require_fixed_total(const P& padding) {
     static_assert(P::has_fixed_total,
                   "deferred validation needs a capacity: give the padding policy a fixed_total");
   } else if (!padding.has_fixed_total) {
-    reject("fixed_total of the padding", "missing",
-           "deferred validation needs a capacity");
+    reject("fixed_total of the padding", "missing", "deferred validation needs a capacity");
   }
 }
 

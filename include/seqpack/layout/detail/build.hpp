@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "seqpack/core/config.hpp"
-#include "seqpack/core/detail/regions.hpp"
+#include "seqpack/core/detail/checks.hpp"
+#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
@@ -150,8 +151,7 @@ constexpr layout_sizes build(Iterator first, offset_t batch,
     if (!std::is_constant_evaluated()) {
       require_apart(first, batch, order, storage, sizes.segments + 1);
     }
-    write_bounds(sizes, slots, rules, storage.cu_seqlens.data(),
-                 storage.cu_seqlens_padded.data());
+    write_bounds(sizes, slots, rules, storage.cu_seqlens.data(), storage.cu_seqlens_padded.data());
     return sizes;
   };
   if (!order) return write(lengths_in_batch_order<Iterator>{first, batch});

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"
@@ -203,10 +204,10 @@ struct store_item {
   __device__ layout_sizes finish(const scan_state& state, offset_t count) const {
     const bool last_is_good = count > 0 && input.check(rules, count - 1).ok();
     layout_sizes sizes = rules.finish({.sequences = count,
-                                     .real = state.real,
-                                     .content = state.content,
-                                     .longest = state.longest,
-                                     .last = last_is_good ? input.length(count - 1) : 0});
+                                       .real = state.real,
+                                       .content = state.content,
+                                       .longest = state.longest,
+                                       .last = last_is_good ? input.length(count - 1) : 0});
     input.describe_padded(sizes, state.longest_padded);
     sizes.status =
         state.first_bad < count ? input.check(rules, state.first_bad) : input.check_sums(sizes);

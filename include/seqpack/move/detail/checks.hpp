@@ -1,50 +1,19 @@
 /// \file
-/// What every operation checks before it writes anything.
+/// What operations check of a batch before they write anything.
 // For the folders above too.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
-#include <limits>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "seqpack/core/config.hpp"
-#include "seqpack/core/detail/regions.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/core/exact.hpp"
-#include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/layout/detail/require_layout.hpp"
-#include "seqpack/layout/layout_view.hpp"
+#include "seqpack/layout/detail/checks.hpp"
 
 namespace seqpack::detail {
-
-/// \throws invalid_input where T does not hold all whole numbers up to the largest value.
-template <class T>
-void require_range(subject whose, const char* what, offset_t largest) {
-  if (counts_to<T>(largest)) return;
-  if constexpr (std::integral<T>) {
-    reject(whose.name(what), largest,
-           "the element type of the array holds at most " +
-               std::to_string(std::numeric_limits<T>::max()));
-  } else if constexpr (std::floating_point<T>) {
-    reject(whose.name(what), largest,
-           "the element type of the array counts to at most 2^" +
-               std::to_string(std::numeric_limits<T>::digits));
-  } else {
-    reject(whose.name(what), largest, "the element type of the array does not count that far");
-  }
-}
-
-inline void require_equal(subject whose, const char* what, offset_t found, offset_t expected,
-                          const char* source) {
-  if (found != expected) {
-    reject(whose.name(what), found, "it must be " + std::to_string(expected) + ", " + source);
-  }
-}
 
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_row(const std::string& row, offset_t room,
                                                               offset_t length, bool exact) {

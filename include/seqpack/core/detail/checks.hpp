@@ -1,15 +1,18 @@
 /// \file
-/// What a call reads and writes: memory that is there, and outputs that share none of it.
+/// What every operation checks of its arguments before it writes anything: sizes, pointers, and that outputs
+/// do not alias.
 // For the folders above too.
 #pragma once
 
 #include <array>
-#include <cstddef>
+#include <concepts>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/exact.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 
@@ -36,6 +39,30 @@ constexpr subject of_field(offset_t index) {
 }
 constexpr subject of_array(offset_t index) {
   return {"array", index};
+}
+
+/// \throws invalid_input where T does not hold all whole numbers up to the largest value.
+template <class T>
+void require_range(subject whose, const char* what, offset_t largest) {
+  if (counts_to<T>(largest)) return;
+  if constexpr (std::integral<T>) {
+    reject(whose.name(what), largest,
+           "the element type of the array holds at most " +
+               std::to_string(std::numeric_limits<T>::max()));
+  } else if constexpr (std::floating_point<T>) {
+    reject(whose.name(what), largest,
+           "the element type of the array counts to at most 2^" +
+               std::to_string(std::numeric_limits<T>::digits));
+  } else {
+    reject(whose.name(what), largest, "the element type of the array does not count that far");
+  }
+}
+
+inline void require_equal(subject whose, const char* what, offset_t found, offset_t expected,
+                          const char* source) {
+  if (found != expected) {
+    reject(whose.name(what), found, "it must be " + std::to_string(expected) + ", " + source);
+  }
 }
 
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_memory(const std::string& name,
