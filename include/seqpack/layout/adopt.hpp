@@ -76,7 +76,7 @@ packed_layout<C, Index> from_cu_seqlens(Bounds&& cu, offset_t total, const C& cp
   if (bounds.back() != total) {
     reject(entry_name("cu_seqlens", static_cast<offset_t>(bounds.size()) - 1),
            static_cast<offset_t>(bounds.back()),
-           "the last entry must be " + std::to_string(total) + ", the tokens of the packed row");
+           {"the last entry must be ", total, ", the tokens of the packed row"});
   }
   return from_cu_seqlens<Index>(bounds, bounds, total, cp, options);
 }
@@ -105,7 +105,7 @@ packed_layout<C, Index> from_position_ids(Ids&& position_ids, const C& cp = {},
   const offset_t total = found.total;
   const offset_t tail = options.tail == dynamic ? 0 : options.tail;
   if (tail > total) {
-    reject("tail", tail, "it must be at most " + std::to_string(total) + ", the tokens of the row");
+    reject("tail", tail, {"it must be at most ", total, ", the tokens of the row"});
   }
   const offset_t real = total - tail;
   found.require_good_before(real);

@@ -145,20 +145,19 @@ device_layout<C, Index, Memory> from_cu_seqlens(const cuda_stream<Memory, Pinned
   if (cu.empty()) reject("size of cu_seqlens", 0, "it must have at least 1 entry");
   if (cu_padded.size() != cu.size()) {
     reject("number of entries of cu_seqlens_padded", static_cast<offset_t>(cu_padded.size()),
-           "it must be " + std::to_string(cu.size()) + ", as many as cu_seqlens has");
+           {"it must be ", cu.size(), ", as many as cu_seqlens has"});
   }
   const auto slots = static_cast<offset_t>(cu.size()) - 1;
   detail::building::require_sizes(slots, width);
   if (total < 0 || total > max_total<Index>) {
-    reject("total", total, "it must be from 0 to " + std::to_string(max_total<Index>));
+    reject("total", total, {"it must be from 0 to ", max_total<Index>});
   }
   if (When == validation::deferred && slots == 0 && total != 0) {
     reject("total", total, "it must be 0, as there are no sequences");
   }
   if (When == validation::deferred && total % cp.divisor() != 0) {
     reject("total", total,
-           "it must be a multiple of " + std::to_string(cp.divisor()) +
-               ", what the sharding divides by");
+           {"it must be a multiple of ", cp.divisor(), ", what the sharding divides by"});
   }
   const auto rules = detail::rules_of_bounds<Index>(cp, width);
   const detail::building::bounds_input<Bound, Index> input{cu.data(), cu_padded.data(), slots,

@@ -177,12 +177,12 @@ packed_layout<C, Index> layout_part(const packed_layout<C, Index>& layout, offse
                                     offset_t count) {
   const auto view = layout.view();
   if (first < 0 || first > view.sequences) {
-    reject("first slot", first, "it must be from 0 to " + std::to_string(view.sequences));
+    reject("first slot", first, {"it must be from 0 to ", view.sequences});
   }
   if (count < 0 || count > view.sequences - first) {
     reject("number of slots", count,
-           "it must be from 0 to " + std::to_string(view.sequences - first) +
-               ", those of the layout from slot " + std::to_string(first) + " on");
+           {"it must be from 0 to ", view.sequences - first, ", those of the layout from slot ",
+            first, " on"});
   }
   detail::host_arrays<Index> arrays;
   arrays.cu_seqlens.resize(static_cast<std::size_t>(count) + 1);

@@ -60,10 +60,10 @@ template <class T>
 [[noreturn]] void refuse_fill(const std::string& name, const std::string& value) {
   if constexpr (std::floating_point<T>) {
     reject(name, value,
-           "the element type holds whole numbers exactly from " + whole_range<T>() +
-               ", and no finite number above " + std::to_string(std::numeric_limits<T>::max()));
+           {"the element type holds whole numbers exactly from ", whole_range<T>(),
+            ", and no finite number above ", std::to_string(std::numeric_limits<T>::max())});
   } else if constexpr (std::is_arithmetic_v<T>) {
-    reject(name, value, "the element type holds the whole numbers from " + whole_range<T>());
+    reject(name, value, {"the element type holds the whole numbers from ", whole_range<T>()});
   } else {
     reject(name, value, "the element type does not hold it");
   }

@@ -190,8 +190,7 @@ concept context_parallel_policy =
 /// \throws invalid_input unless 0 <= rank < size.
 constexpr void require_rank(offset_t rank, offset_t size) {
   if (rank < 0 || rank >= size) {
-    reject("rank", rank,
-           "it must be from 0 to " + std::to_string(size - 1) + ", the last context-parallel rank");
+    reject("rank", rank, {"it must be from 0 to ", size - 1, ", the last context-parallel rank"});
   }
 }
 

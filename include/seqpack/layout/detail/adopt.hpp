@@ -29,7 +29,7 @@ std::vector<Index> checked_bounds(Bounds&& bounds, const char* name, layout_erro
     const offset_t value = to_offset(entry);
     const auto index = static_cast<offset_t>(result.size());
     if (index == 0 && value != 0) {
-      reject(entry_name(name, 0), std::to_string(entry), "the first entry must be 0");
+      reject(entry_name(name, 0), entry, "the first entry must be 0");
     }
     if (value < previous) throw_status({decreases, index, value, previous}, "");
     if (value > max_total<Index>) {
@@ -40,7 +40,7 @@ std::vector<Index> checked_bounds(Bounds&& bounds, const char* name, layout_erro
     previous = value;
   }
   if (result.empty()) {
-    reject(std::string("size of ") + name, 0, "it must have at least 1 entry");
+    reject({"size of ", name}, 0, "it must have at least 1 entry");
   }
   return result;
 }
@@ -67,15 +67,15 @@ void require_sequences(const std::vector<Index>& cu, const std::vector<Index>& c
 inline void require_max_seqlen(offset_t claimed, const layout_sizes& sizes) {
   if (claimed != dynamic && sizes.longest_padded > claimed) {
     reject("max_seqlen", claimed,
-           "it must be at least " + std::to_string(sizes.longest_padded) +
-               ", the longest padded length of the bounds");
+           {"it must be at least ", sizes.longest_padded,
+            ", the longest padded length of the bounds"});
   }
 }
 
 inline void require_entries(const char* name, std::size_t size, offset_t expected) {
   if (static_cast<offset_t>(size) != expected) {
-    reject(std::string("number of entries of ") + name, static_cast<offset_t>(size),
-           "it must be " + std::to_string(expected) + ", one more than there are sequences");
+    reject({"number of entries of ", name}, static_cast<offset_t>(size),
+           {"it must be ", expected, ", one more than there are sequences"});
   }
 }
 
@@ -84,7 +84,7 @@ template <layout_index Index, class Options>
 void require_options(const Options& options) {
   const auto require = [](const char* name, offset_t value) {
     if (value == dynamic || (value >= 0 && value <= max_total<Index>)) return;
-    reject(name, value, "it must be from 0 to " + std::to_string(max_total<Index>));
+    reject(name, value, {"it must be from 0 to ", max_total<Index>});
   };
   require("number of sequences", options.sequences);
   require("max_seqlen", options.max_seqlen);
@@ -120,21 +120,18 @@ made_layout<Index> adopt(std::vector<Index> cu, std::vector<Index> cu_padded, of
   const std::size_t slots = options.order ? options.order.size() : 0;
   if (options.order && static_cast<offset_t>(slots) != sizes.sequences) {
     reject("size of order", static_cast<offset_t>(slots),
-           "it must be " + std::to_string(sizes.sequences) + ", the number of sequences");
+           {"it must be ", sizes.sequences, ", the number of sequences"});
   }
   if (!options.order && batch != sizes.sequences) {
     reject("batch", batch,
-           "without an order it must be " + std::to_string(sizes.sequences) +
-               ", the number of sequences");
+           {"without an order it must be ", sizes.sequences, ", the number of sequences"});
   }
   host_arrays<Index> arrays{std::move(cu), std::move(cu_padded), {}, {}};
   if (options.order) {
     arrays.order.resize(slots);
     arrays.slot_of.resize(static_cast<std::size_t>(batch));
-    options.order.visit([&]<class Row>(std::span<const Row> rows) {
-      require_order(rows, batch);
-      write_order<Index>(rows, arrays.order, arrays.slot_of);
-    });
+    require_order(options.order, batch);
+    write_order<Index>(options.order, arrays.order, arrays.slot_of);
   }
   return {sizes, batch, std::move(arrays)};
 }

@@ -244,6 +244,17 @@ constexpr extremes find_extremes(const L& lengths, offset_t first, offset_t end)
   }
 }
 
+template <slot_lengths L>
+[[noreturn, gnu::noinline, gnu::cold]] void refuse_length(const L& lengths, offset_t k,
+                                                          const layout_status& status) {
+  throw_status(status, lengths.name(k), std::to_string(lengths.raw(k)));
+}
+template <slot_lengths L>
+[[noreturn, gnu::noinline, gnu::cold]] void refuse_sums(const L& lengths,
+                                                        const layout_status& status) {
+  throw_status(status, status.entry < 0 ? "" : lengths.name(status.entry));
+}
+
 /// Checks the lengths against the policies and computes the sizes. Writes nothing.
 ///
 /// Without a total in the policy nothing about the sums can be wrong as long as they fit, so then
@@ -271,7 +282,7 @@ constexpr layout_sizes check_lengths(const L& lengths, const bounds_rules<Index,
     if (found.any_negative || found.longest > longest_allowed || !each_divides) {
       for (offset_t k = first; k < end; ++k) {
         const layout_status status = rules.check(k, sums.sequences, lengths[k]);
-        if (!status.ok()) throw_status(status, lengths.name(k), std::to_string(lengths.raw(k)));
+        if (!status.ok()) refuse_length(lengths, k, status);
       }
     }
     sums.longest = max_of(sums.longest, found.longest);
@@ -285,10 +296,7 @@ constexpr layout_sizes check_lengths(const L& lengths, const bounds_rules<Index,
   }
 
   const layout_sizes sizes = rules.finish(sums);
-  if (!sizes.status.ok()) {
-    const offset_t entry = sizes.status.entry;
-    throw_status(sizes.status, entry < 0 ? "" : lengths.name(entry));
-  }
+  if (!sizes.status.ok()) refuse_sums(lengths, sizes.status);
   return sizes;
 }
 

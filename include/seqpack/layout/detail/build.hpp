@@ -50,55 +50,50 @@ struct lengths_in_batch_order {
   std::string name(offset_t k) const { return entry_name("lengths", k); }
 };
 
-template <class Iterator, class Row>
+template <class Iterator>
 struct lengths_in_slot_order {
   Iterator first;
-  std::span<const Row> order;
+  slot_order order;
 
   using integer = std::iter_value_t<Iterator>;
-  constexpr integer raw(offset_t k) const { return first[order[static_cast<std::size_t>(k)]]; }
+  constexpr integer raw(offset_t k) const { return first[order[k]]; }
   constexpr offset_t count() const noexcept { return static_cast<offset_t>(order.size()); }
-  constexpr offset_t operator[](offset_t k) const {
-    return to_offset(first[order[static_cast<std::size_t>(k)]]);
-  }
-  std::string name(offset_t k) const {
-    return entry_name("lengths", order[static_cast<std::size_t>(k)]);
-  }
+  constexpr offset_t operator[](offset_t k) const { return to_offset(first[order[k]]); }
+  std::string name(offset_t k) const { return entry_name("lengths", order[k]); }
 };
 
 /// \throws invalid_input for an entry outside [0, batch) or named twice.
 ///
 /// O(batch) memory.
-template <class Row>
-constexpr void require_order(std::span<const Row> order, offset_t batch) {
+constexpr void require_order(const slot_order& order, offset_t batch) {
   std::vector<bool> taken(static_cast<std::size_t>(batch));
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    if (order[k] < 0 || order[k] >= batch) {
-      reject(entry_name("order", static_cast<offset_t>(k)), order[k],
-             "it must be a sequence of the batch, from 0 to " + std::to_string(batch - 1));
+  for (offset_t k = 0; k < static_cast<offset_t>(order.size()); ++k) {
+    const offset_t sequence = order[k];
+    if (sequence < 0 || sequence >= batch) {
+      reject(entry_name("order", k), sequence,
+             {"it must be a sequence of the batch, from 0 to ", batch - 1});
     }
-    if (taken[static_cast<std::size_t>(order[k])]) {
-      reject(entry_name("order", static_cast<offset_t>(k)), order[k],
-             "each sequence may be packed at most once");
+    if (taken[static_cast<std::size_t>(sequence)]) {
+      reject(entry_name("order", k), sequence, "each sequence may be packed at most once");
     }
-    taken[static_cast<std::size_t>(order[k])] = true;
+    taken[static_cast<std::size_t>(sequence)] = true;
   }
 }
 
-template <layout_index Index, class Row>
-constexpr void write_order(std::span<const Row> order, std::span<Index> forward,
+template <layout_index Index>
+constexpr void write_order(const slot_order& order, std::span<Index> forward,
                            std::span<Index> slot_of) {
   for (Index& slot : slot_of) slot = -1;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    forward[k] = static_cast<Index>(order[k]);
+  for (offset_t k = 0; k < static_cast<offset_t>(order.size()); ++k) {
+    forward[static_cast<std::size_t>(k)] = static_cast<Index>(order[k]);
     slot_of[static_cast<std::size_t>(order[k])] = static_cast<Index>(k);
   }
 }
 
 constexpr void require_room(const char* name, std::size_t size, offset_t needed) {
   if (static_cast<offset_t>(size) < needed) {
-    reject(std::string("size of ") + name, static_cast<offset_t>(size),
-           "it must hold at least " + std::to_string(needed) + " entries");
+    reject({"size of ", name}, static_cast<offset_t>(size),
+           {"it must hold at least ", needed, " entries"});
   }
 }
 
@@ -107,7 +102,7 @@ template <layout_index Index>
 constexpr void require_batch(offset_t batch) {
   constexpr offset_t most = max_total<Index> - 2;
   if (batch > most) {
-    reject("number of sequences", batch, "it must be at most " + std::to_string(most));
+    reject("number of sequences", batch, {"it must be at most ", most});
   }
 }
 
@@ -156,14 +151,12 @@ constexpr layout_sizes build(Iterator first, offset_t batch,
   };
   if (!order) return write(lengths_in_batch_order<Iterator>{first, batch});
 
-  return order.visit([&]<class Row>(std::span<const Row> rows) {
-    require_order(rows, batch);
-    require_room("order", storage.order.size(), static_cast<offset_t>(rows.size()));
-    require_room("slot_of", storage.slot_of.size(), batch);
-    const layout_sizes sizes = write(lengths_in_slot_order<Iterator, Row>{first, rows});
-    write_order(rows, storage.order, storage.slot_of.first(static_cast<std::size_t>(batch)));
-    return sizes;
-  });
+  require_order(order, batch);
+  require_room("order", storage.order.size(), static_cast<offset_t>(order.size()));
+  require_room("slot_of", storage.slot_of.size(), batch);
+  const layout_sizes sizes = write(lengths_in_slot_order<Iterator>{first, order});
+  write_order<Index>(order, storage.order, storage.slot_of.first(static_cast<std::size_t>(batch)));
+  return sizes;
 }
 
 /// The memory of a layout on the host.

@@ -21,7 +21,7 @@ void require_layout(const View& view) {
 /// \throws invalid_input for a width that no batch has.
 constexpr void require_width(offset_t width) {
   if (width < 0 || width > max_tokens) {
-    reject("width", width, "it must be from 0 to " + std::to_string(max_tokens));
+    reject("width", width, {"it must be from 0 to ", max_tokens});
   }
 }
 

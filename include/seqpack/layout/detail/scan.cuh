@@ -399,7 +399,7 @@ inline void require_sizes(offset_t sequences, offset_t width) {
   detail::require_width(width);
   constexpr offset_t limit = max_total<std::int32_t> - 2;
   if (sequences < 0 || sequences > limit) {
-    reject("number of sequences", sequences, "it must be from 0 to " + std::to_string(limit));
+    reject("number of sequences", sequences, {"it must be from 0 to ", limit});
   }
 }
 
