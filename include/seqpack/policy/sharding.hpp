@@ -32,6 +32,9 @@ struct shard_position {
 ///   both in the sequence and in the shard (at least 1). It is what lets the host copy in blocks.
 ///
 /// They are called on the device too, so a user's own must be SEQPACK_HD there.
+///
+/// One that chooses at run time among others may have `s.visit(f)`, which calls f with the chosen one:
+/// loops of the host then ask once.
 template <class S>
 concept sharding =
     std::is_trivially_copyable_v<S> && requires(const S& s, offset_t n, shard_position p) {
@@ -164,7 +167,24 @@ class context_parallel {
     return size() == 1 ? length - p.index : sharding_.run(p, length, size());
   }
 
+  /// Calls f with this policy or, where the sharding is chosen at run time, with the same one of a
+  /// static sharding. Host only.
+  template <class F>
+  constexpr void visit(F&& f) const {
+    if constexpr (requires { sharding_.visit([](const auto&) {}); }) {
+      sharding_.visit(
+          [&]<class Chosen>(const Chosen& how) { f(context_parallel<Size, Chosen>(size_, how)); });
+    } else {
+      f(*this);
+    }
+  }
+
  private:
+  template <offset_t, seqpack::sharding>
+  friend class context_parallel;
+  constexpr context_parallel(const extent<Size>& size, const Sharding& how)
+      : size_(size), sharding_(how) {}
+
   extent<Size> size_;
   Sharding sharding_;
 };
