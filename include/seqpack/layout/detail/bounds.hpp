@@ -303,7 +303,7 @@ constexpr layout_sizes check_lengths(const L& lengths, const bounds_rules<Index,
 /// A multiple that is a power of two.
 struct mask_rounding {
   offset_t mask;
-  constexpr offset_t round_up(offset_t x) const noexcept { return (x + mask) & ~mask; }
+  SEQPACK_HD constexpr offset_t round_up(offset_t x) const noexcept { return (x + mask) & ~mask; }
 };
 
 /// Calls f with the rounding as a loop over many lengths wants it: what can be asked once is.
