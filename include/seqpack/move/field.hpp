@@ -102,7 +102,7 @@ void require_fill(detail::subject whose, const Fill& fill, offset_t payload) {
       for (offset_t column = 0; column < payload; ++column) {
         const value found = fill(column);
         if (keeps<T>(found)) continue;
-        refuse_fill<T>(whose.name("fill") + " of column " + std::to_string(column),
+        refuse_fill<T>(error_text{whose.name("fill"), " of column ", column}.joined(),
                        std::to_string(found));
       }
     }
