@@ -19,6 +19,7 @@
 #include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/core/source_place.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 
 namespace seqpack::nccl {
@@ -67,15 +68,17 @@ inline invitation invite(bool makes_id) {
 
 /// The same verdict on all ranks, but for a rank without a device, which throws its own error.
 inline void require_all(const std::vector<invitation>& all, const group_members& members,
-                        const invitation& mine) {
-  check_cuda(mine.cuda);
+                        const invitation& mine,
+                        source_place where = source_place::current()) {
+  check_cuda(mine.cuda, where);
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (all[r].cuda == cudaSuccess) continue;
     const group_rank rank{static_cast<offset_t>(r)};
     throw communication_error(exchanging::rank_name(members, rank) + " has no device: CUDA error " +
-                              cudaGetErrorName(all[r].cuda));
+                                  cudaGetErrorName(all[r].cuda),
+                              where);
   }
-  check_nccl(all.front().nccl, "ncclGetUniqueId on rank 0");
+  check_nccl(all.front().nccl, "ncclGetUniqueId on rank 0", nullptr, where);
 }
 
 }  // namespace seqpack::nccl

@@ -42,17 +42,17 @@ using cuda_codes::is_of_capture;
 using releasing::relaxed_capture;
 
 /// The number of devices, at least 1.
-inline int count_devices() {
+inline int count_devices(source_place where = source_place::current()) {
   int devices = 0;
   const cudaError_t code = cudaGetDeviceCount(&devices);
   forget(code);
-  check_cuda(code == cudaSuccess && devices < 1 ? cudaErrorNoDevice : code);
+  check_cuda(code == cudaSuccess && devices < 1 ? cudaErrorNoDevice : code, where);
   return devices;
 }
-inline int find_current_device() {
-  count_devices();
+inline int find_current_device(source_place where = source_place::current()) {
+  count_devices(where);
   int device = 0;
-  check_cuda(cudaGetDevice(&device));
+  check_cuda(cudaGetDevice(&device), where);
   return device;
 }
 
