@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <concepts>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,6 +31,10 @@ struct world_rank {
   // Of its own: nvcc 13.0 loses the one that the line above implies.
   friend constexpr bool operator==(world_rank, world_rank) = default;
 };
+
+/// A rank of the group, or of the world.
+template <class R>
+concept any_rank = std::same_as<R, group_rank> || std::same_as<R, world_rank>;
 
 /// Who belongs to a group, in the order of the group's ranks, and with it the only way from one
 /// kind of rank to the other.

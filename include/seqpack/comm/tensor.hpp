@@ -23,18 +23,6 @@ namespace seqpack {
 /// The largest number of dimensions of a tensor.
 inline constexpr int max_dims = 8;
 
-namespace shapes {
-
-inline std::string to_string(std::span<const offset_t> numbers) {
-  std::string text = "[";
-  for (const offset_t n : numbers) {
-    text += (text.size() > 1 ? ", " : "") + std::to_string(n);
-  }
-  return text + "]";
-}
-
-}  // namespace shapes
-
 /// From 0 to 8 dimensions; with 0 of them it is one element. Trivially copyable, so that it
 /// travels.
 class tensor_shape {
@@ -62,7 +50,13 @@ class tensor_shape {
   }
   constexpr offset_t elements() const noexcept { return elements_; }
   /// "[2, 4]"
-  std::string to_string() const { return shapes::to_string(extents()); }
+  std::string to_string() const {
+    std::string text = "[";
+    for (const offset_t extent : extents()) {
+      text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+    }
+    return text + "]";
+  }
 
   friend constexpr bool operator==(const tensor_shape&, const tensor_shape&) = default;
 
