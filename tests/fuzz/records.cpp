@@ -13,9 +13,7 @@
 #include "seqpack/comm/record.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/parallel/agree.hpp"
-#include "seqpack/parallel/context_gather.hpp"
-#include "seqpack/parallel/together.hpp"
+#include "seqpack/parallel/detail/verdict.hpp"
 #include "seqpack/train/count_valid.hpp"
 #include "seqpack/train/label_log_probs.hpp"
 
@@ -62,17 +60,15 @@ void check_verdict(input& in) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   input in(std::span(data, size));
   try {
-    switch (in.choice(11)) {
+    switch (in.choice(9)) {
       case 0: check<broadcasting::header>(in); break;
       case 1: check_verdict(in); break;
       case 2: check<exchanging::split_record>(in); break;
-      case 3: check<agreeing::step_record>(in); break;
+      case 3: check<agreeing::call_record>(in); break;
       case 4: check<layout_fingerprint>(in); break;
       case 5: check<agreeing::refusal>(in); break;
-      case 6: check<agreeing::record<layout_fingerprint>>(in); break;
-      case 7: check<context_gathering::record>(in); break;
-      case 8: check<subgroups::record>(in); break;
-      case 9: check<label_log_probing::column_record>(in); break;
+      case 6: check<subgroups::record>(in); break;
+      case 7: check<label_log_probing::column_record>(in); break;
       default: check<global_counts>(in); break;
     }
   } catch (const invalid_input&) {

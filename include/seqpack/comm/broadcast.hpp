@@ -54,7 +54,8 @@ tensor<T> broadcast_tensor(const std::optional<tensor_view<T>>& mine, Root root,
                            const broadcast_options& options = {}) {
   std::optional<any_tensor_view> any;
   if (mine) any = *mine;
-  const any_tensor result = broadcasting::run(any, element_type::of<T>(), root, group, options.allocate);
+  const any_tensor result =
+      broadcasting::run(any, element_type::of<T>(), root, group, options.allocate);
   return tensor<T>(result.template as<T>(), result.memory());
 }
 

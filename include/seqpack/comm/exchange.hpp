@@ -25,7 +25,7 @@ namespace seqpack::exchanging {
 /// What travels: always this size, whatever the operation, so that ranks that call different
 /// operations find out instead of waiting for each other.
 struct envelope {
-  static constexpr std::uint64_t current_version = 0x7365'7170'6163'6b02;  // "seqpack", 2
+  static constexpr std::uint64_t current_version = 0x7365'7170'6163'6b03;  // "seqpack", 3
   static constexpr std::size_t room = records::room;
 
   std::uint64_t version = current_version;
@@ -65,7 +65,7 @@ template <class Describe>
 void refuse(const std::vector<group_rank>& refused, const Describe& describe) {
   if (refused.empty()) return;
   const collective_mismatch first = describe(refused.front());
-  throw collective_mismatch(refused.front(), first.entry(), first.value(),
+  throw collective_mismatch(first.rank(), first.entry(), first.value(),
                             first.requirement() + other_ranks(refused));
 }
 

@@ -8,7 +8,6 @@
 #include <concepts>
 #include <type_traits>
 
-
 namespace seqpack {
 
 /// NCCL's name for a type that it reduces, as `value`. Specialise it for a type of one's own that

@@ -417,10 +417,8 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
     if constexpr (host_executor<E>) impl::require_labels(labels, columns);
     return logits_checks::reciprocal<C>(options.temperature);
   };
-  self_communicator nobody;
   const std::uint64_t mark = mark_of(logits.rows, out.entropy.data != nullptr, options.temperature);
-  const C scale =
-      options.check_all_ranks ? together(tp, nobody, "label_log_probs", check, mark) : check();
+  const C scale = options.check_all_ranks ? together(tp, "label_log_probs", check, mark) : check();
   if (options.check_all_ranks || tp.size() == 1) impl::require_tiling(tp, columns);
 
   [[maybe_unused]] const auto here = group_execution::make_current(tp);

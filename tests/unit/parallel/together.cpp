@@ -35,40 +35,46 @@ BOOST_AUTO_TEST_CASE(what_the_call_returns) {
   bool called = false;
   together(row, column, "nothing", [&] { called = true; });
   BOOST_TEST(called);
+  BOOST_TEST(together(row, "number", [] { return 7; }) == 7);
 }
 
 BOOST_AUTO_TEST_CASE(what_the_call_throws) {
   const auto fail = [] { throw std::logic_error("as it is"); };
   BOOST_CHECK_THROW(together(row, column, "call", fail), std::logic_error);
+  BOOST_CHECK_THROW(together(row, "call", fail), std::logic_error);
   BOOST_CHECK_EXCEPTION(
       together(row, column, "call", [] { reject("lengths[1]", -1, "it must be at least 0"); }),
       invalid_input, refused("lengths[1]", "-1", "at least 0"));
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_records_fit_into_the_envelope) {
-  agreeing::step_record record;
+  agreeing::call_record record;
   record.refuse(std::string(200, 'e'), std::string(200, 'v'), std::string(200, 'r'));
   record.name_rank(group_members({{4}, {max_tokens}}), {1});
   record.first = {max_tokens};
-  const auto back = records::read<agreeing::step_record>(records::write(record));
+  const auto back = records::read<agreeing::call_record>(records::write(record));
   BOOST_TEST(back.refused);
   BOOST_TEST(back.has_rank);
   BOOST_TEST(back.rank == 1);
   BOOST_TEST(back.first.value == max_tokens);
   BOOST_TEST(back.why.entry == record.why.entry);
   BOOST_TEST(back.why.requirement == record.why.requirement);
-  agreeing::step_record taken;
-  taken.mark = 77;
-  taken.has_layout = true;
-  taken.layout = fingerprint(make_layout(std::vector{3, 4}));
-  const auto same = records::read<agreeing::step_record>(records::write(taken));
+  agreeing::call_record taken;
+  taken.first = {max_tokens};
+  taken.subject = std::string(200, 's');
+  taken.numbers[0].value = 77;
+  taken.numbers[1].value = 78;
+  taken.compare(fingerprint(make_layout(std::vector{3, 4})));
+  const auto same = records::read<agreeing::call_record>(records::write(taken));
   BOOST_TEST(!same.refused);
-  BOOST_TEST(same.mark == 77u);
+  BOOST_TEST(same.subject == std::string(127, 's'));
+  BOOST_TEST(same.numbers[0].value == 77u);
+  BOOST_TEST(same.numbers[1].value == 78u);
   BOOST_TEST((same.layout == taken.layout));
 }
 
 BOOST_AUTO_TEST_CASE(a_rank_is_named_however_long_the_entry_is) {
-  agreeing::step_record record;
+  agreeing::call_record record;
   record.refuse(std::string(200, 'e'), "v", "r");
   record.name_rank(group_members({{4}, {7}}), {1});
   const std::string name = " on rank 1 (world rank 7)";
@@ -79,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_rank_is_named_however_long_the_entry_is) {
 
 BOOST_AUTO_TEST_CASE(the_name_in_a_mismatch_stays_whole) {
   const group_members members({{4}, {7}});
-  agreeing::step_record record;
+  agreeing::call_record record;
   const std::string entry =
       "hash of the options, sizes or order of the call on rank 1 (world rank 7)";
   record.refuse(collective_mismatch({1}, entry, "1", "it must be 2, as on rank 0 (world rank 4)"),
@@ -94,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_name_in_a_mismatch_stays_whole) {
 }
 
 BOOST_AUTO_TEST_CASE(rows_of_a_grid_have_one_name_in_all_columns) {
-  std::vector<agreeing::step_record> all(2);
+  std::vector<agreeing::call_record> all(2);
   all[1].first = {2};
   const group_members second_column({{1}, {3}});
   BOOST_TEST((agreeing::first_members(second_column, all) == group_members({{0}, {2}})));
@@ -103,10 +109,11 @@ BOOST_AUTO_TEST_CASE(rows_of_a_grid_have_one_name_in_all_columns) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_rank_has_thrown_is_nested_in_what_all_throw) {
-  agreeing::step_record record;
+  agreeing::call_record record;
   record.refuse("model on rank 0", "refused", "out of memory");
   try {
-    agreeing::throw_together(record, std::make_exception_ptr(std::length_error("out of memory")));
+    agreeing::nesting(std::make_exception_ptr(std::length_error("out of memory")),
+                      [&] { throw record.error(); });
   } catch (const collective_mismatch& verdict) {
     BOOST_TEST(std::string(verdict.what()) == "model on rank 0 is refused: out of memory");
     BOOST_CHECK_THROW(std::rethrow_if_nested(verdict), std::length_error);
@@ -132,6 +139,7 @@ BOOST_AUTO_TEST_CASE(what_a_rank_has_thrown_is_nested_in_what_its_group_throws) 
       BOOST_CHECK_NO_THROW(std::rethrow_if_nested(e));
     }
   };
+  check(collective_mismatch({1}, "entry on rank 1", "value", "requirement"));
   check(communication_error("the others are gone"));
   check(deadline_passed("forward_step", std::chrono::milliseconds(5)));
   BOOST_CHECK_NO_THROW(agreeing::nesting(own, [] {}));

@@ -68,8 +68,7 @@ inline invitation invite(bool makes_id) {
 
 /// The same verdict on all ranks, but for a rank without a device, which throws its own error.
 inline void require_all(const std::vector<invitation>& all, const group_members& members,
-                        const invitation& mine,
-                        source_place where = source_place::current()) {
+                        const invitation& mine, source_place where = source_place::current()) {
   check_cuda(mine.cuda, where);
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (all[r].cuda == cudaSuccess) continue;
