@@ -20,20 +20,20 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/nccl_handle.hpp"
 #include "seqpack/comm/detail/nccl_invitation.hpp"
 #include "seqpack/comm/detail/nccl_pools.hpp"
 #include "seqpack/comm/detail/nccl_site.hpp"
 #include "seqpack/comm/detail/nccl_types.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/nccl_error.hpp"
 #include "seqpack/comm/nccl_type.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/cuda_release.hpp"
 
@@ -98,7 +98,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
  public:
   static constexpr bool on_device = true;
   template <class T>
-  static constexpr bool reduces = nccl::reducible<T>;
+  static constexpr bool reduces = detail::nccl::reducible<T>;
   /// Broadcasts move in pieces of so many bytes: what a rank without memory for the whole needs.
   static constexpr offset_t piece = 16 << 20;
 
@@ -112,10 +112,10 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   static nccl_communicator create(const ncclUniqueId& id, offset_t size, group_rank rank,
                                   cudaStream_t stream, const nccl_options& options = {}) {
     require_deadline(options.deadline);
-    nccl::require_size("size", size);
+    detail::nccl::require_size("size", size);
     group_members members = group_members::all(size);
     members.require(rank, "rank");
-    const nccl::site at{nccl::find_current_device(), stream, options.deadline};
+    const detail::nccl::site at{detail::nccl::find_current_device(), stream, options.deadline};
     return join(id, {std::move(members), world_rank{rank.value}}, at);
   }
 
@@ -128,9 +128,9 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   static nccl_communicator over(C& other, cudaStream_t stream, const nccl_options& options = {}) {
     require_deadline(options.deadline);
     const group_rank rank = other.rank();
-    const nccl::invitation mine = nccl::invite(rank.value == 0);
-    const auto all = exchanging::exchange_records(other, "nccl_communicator::over", mine);
-    nccl::require_all(all, other.members(), mine);
+    const detail::nccl::invitation mine = detail::nccl::invite(rank.value == 0);
+    const auto all = detail::exchanging::exchange_records(other, "nccl_communicator::over", mine);
+    detail::nccl::require_all(all, other.members(), mine);
     return join(all.front().id, {other.members(), other.members().to_world(rank)},
                 {mine.device, stream, options.deadline});
   }
@@ -148,19 +148,19 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     require_sites(devices, streams);
     ncclUniqueId id;
     check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
-    std::vector<nccl::handle> handles;
+    std::vector<detail::nccl::handle> handles;
     for (std::size_t k = 0; k < devices.size(); ++k) {
-      handles.emplace_back(nccl::site{devices[k], streams[k], options.deadline});
+      handles.emplace_back(detail::nccl::site{devices[k], streams[k], options.deadline});
     }
     join_all(id, handles);
-    std::vector<nccl::neighbour> all;
+    std::vector<detail::nccl::neighbour> all;
     for (const int device : devices) {
       all.push_back({world_rank{std::ssize(all)}, device});
-      nccl::group_devices::of_process().add(device);
+      detail::nccl::group_devices::of_process().add(device);
     }
-    nccl::group_devices::of_process().open_all();
+    detail::nccl::group_devices::of_process().open_all();
     std::vector<nccl_communicator> ranks;
-    for (nccl::handle& h : handles) {
+    for (detail::nccl::handle& h : handles) {
       const world_rank me{std::ssize(ranks)};
       ranks.push_back({std::move(h), {group_members::all(std::ssize(devices)), me}, all});
     }
@@ -190,7 +190,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// device_pool, or of any pool of one's own. Not collective.
   /// \throws cuda_error
   void give_access(cudaMemPool_t pool) const {
-    check_cuda(nccl::group_devices::of_process().open(at().device, pool));
+    check_cuda(detail::nccl::group_devices::of_process().open(at().device, pool));
   }
 
   /// Memory of the communicator's device.
@@ -200,7 +200,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   memory_location location_of(const void* pointer) const noexcept {
     cudaPointerAttributes found{};
     const cudaError_t code = cudaPointerGetAttributes(&found, pointer);
-    nccl::forget(code);
+    detail::nccl::forget(code);
     if (code != cudaSuccess) return memory_location::host();
     if (found.type == cudaMemoryTypeManaged) return {};
     if (found.type != cudaMemoryTypeDevice) return memory_location::host();
@@ -209,8 +209,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   /// The group's device as the current one, for as long as the result lives.
-  [[nodiscard]] nccl::current_device make_current() const {
-    return nccl::current_device(at().device);
+  [[nodiscard]] detail::nccl::current_device make_current() const {
+    return detail::nccl::current_device(at().device);
   }
 
   /// Null after an error, and where the caller is not a member.
@@ -225,7 +225,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
     wait();  // a copy of pageable memory may wait for the stream, and has no deadline
     if (bytes == 0) return;
-    const nccl::current_device here(at().device);
+    const detail::nccl::current_device here(at().device);
     auto* const mirror = reserve(bytes * size());
     auto* const own = mirror + rank().value * bytes;
     const auto n = static_cast<std::size_t>(bytes);
@@ -256,20 +256,21 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// captured.
   void wait() {
     require_usable();
-    const nccl::current_device here(at().device);
+    const detail::nccl::current_device here(at().device);
     require_not_captured();
     ncclResult_t group = ncclSuccess;
     cudaError_t work = cudaSuccess;
-    const bool over = waiting::wait_until(at().deadline, [&] {
-      group = nccl::state_of(get());
+    const bool over = detail::wait_until(at().deadline, [&] {
+      group = detail::nccl::state_of(get());
       work = at().state();
-      return nccl::has_failed(group) || (work != cudaErrorNotReady && group == ncclSuccess);
+      return detail::nccl::has_failed(group) || (work != cudaErrorNotReady && group == ncclSuccess);
     });
-    if (nccl::has_failed(group)) fail(nccl_error(group, "an operation in the stream", get()));
+    if (detail::nccl::has_failed(group))
+      fail(nccl_error(group, "an operation in the stream", get()));
     if (!over) fail(deadline_passed(operation_text("the stream"), at().deadline));
-    if (nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
+    if (detail::nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
     check(work);
-    releasing::open_releases::of_process().free_held(stream());
+    detail::releasing::open_releases::of_process().free_held(stream());
   }
 
   /// **Collective** over the members. What all ranks pass is exchanged first; NCCL's own split
@@ -281,12 +282,12 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// captured.
   nccl_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
-    auto [place, members] = exchanging::agree_on_split(*this, colour, key);
+    auto [place, members] = detail::exchanging::agree_on_split(*this, colour, key);
     group_seat seat{std::move(members), me()};
     const int my_colour = place ? static_cast<int>(*place) : NCCL_SPLIT_NOCOLOR;
     const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;
-    ncclConfig_t config = nccl::non_blocking();
-    nccl::handle made(at());
+    ncclConfig_t config = detail::nccl::non_blocking();
+    detail::nccl::handle made(at());
     handle_.makes(made);
     run("ncclCommSplit",
         [&] { return ncclCommSplit(get(), my_colour, my_key, made.address(), &config); });
@@ -302,8 +303,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// was given back before in the stream could not be freed.
   std::shared_ptr<void> allocate(offset_t bytes) const {
     {
-      const nccl::current_device here(at().device);
-      releasing::open_releases::of_process().check(stream());
+      const detail::nccl::current_device here(at().device);
+      detail::releasing::open_releases::of_process().check(stream());
     }
     return allocate_own(bytes);
   }
@@ -311,25 +312,28 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
  private:
   friend communicator_base<nccl_communicator>;
   /// What the library's own exchanges need of each rank.
-  static constexpr offset_t usual_exchange = sizeof(exchanging::envelope);
+  static constexpr offset_t usual_exchange = sizeof(detail::exchanging::envelope);
 
   /// \param here the ranks of this process, where they are known
-  nccl_communicator(nccl::handle handle, group_seat seat, const std::vector<nccl::neighbour>& here)
+  nccl_communicator(detail::nccl::handle handle, group_seat seat,
+                    const std::vector<detail::nccl::neighbour>& here)
       : communicator_base(std::move(seat)), handle_(std::move(handle)) {
-    if (here.empty() || nccl::reaches_no_peers()) return;
-    std::ranges::copy_if(here, std::back_inserter(others_), [&](const nccl::neighbour& other) {
-      return members().contains(other.rank) && nccl::can_reach(other.device, at().device);
-    });
-    std::ranges::sort(others_, {}, [](const nccl::neighbour& n) { return n.rank.value; });
+    if (here.empty() || detail::nccl::reaches_no_peers()) return;
+    std::ranges::copy_if(here, std::back_inserter(others_),
+                         [&](const detail::nccl::neighbour& other) {
+                           return members().contains(other.rank) &&
+                                  detail::nccl::can_reach(other.device, at().device);
+                         });
+    std::ranges::sort(others_, {}, [](const detail::nccl::neighbour& n) { return n.rank.value; });
   }
 
   static void require_sites(std::span<const int> devices, std::span<const cudaStream_t> streams) {
-    nccl::require_size("number of devices", std::ssize(devices));
+    detail::nccl::require_size("number of devices", std::ssize(devices));
     if (streams.size() != devices.size()) {
       reject("number of streams", std::ssize(streams),
              "it must be " + std::to_string(devices.size()) + ", one for each device");
     }
-    const int last = nccl::count_devices() - 1;
+    const int last = detail::nccl::count_devices() - 1;
     for (std::size_t k = 0; k < devices.size(); ++k) {
       if (devices[k] >= 0 && devices[k] <= last) continue;
       reject(entry_name("devices", static_cast<offset_t>(k)), devices[k],
@@ -337,72 +341,74 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     }
   }
 
-  static nccl_communicator join(const ncclUniqueId& id, group_seat seat, const nccl::site& at) {
+  static nccl_communicator join(const ncclUniqueId& id, group_seat seat,
+                                const detail::nccl::site& at) {
     // Before the setup, which is over on no rank before all have begun it: then all are known.
-    const auto here = nccl::neighbours::join(id, {seat.me, at.device});
-    nccl::group_devices::of_process().add(at.device);
-    nccl::handle made(at);
-    ncclConfig_t config = nccl::non_blocking();
+    const auto here = detail::nccl::neighbours::join(id, {seat.me, at.device});
+    detail::nccl::group_devices::of_process().add(at.device);
+    detail::nccl::handle made(at);
+    ncclConfig_t config = detail::nccl::non_blocking();
     const ncclResult_t code =
         ncclCommInitRankConfig(made.address(), static_cast<int>(seat.members.size()), id,
                                static_cast<int>(seat.rank()->value), &config);
-    made.settle(code, "ncclCommInitRankConfig", source_place::current());
+    made.settle(code, "ncclCommInitRankConfig", source_location::current());
     made.ready();
-    nccl::group_devices::of_process().open_all();
+    detail::nccl::group_devices::of_process().open_all();
     return {std::move(made), std::move(seat), here->all()};
   }
-  static void join_all(const ncclUniqueId& id, std::vector<nccl::handle>& handles) {
-    ncclConfig_t config = nccl::non_blocking();
+  static void join_all(const ncclUniqueId& id, std::vector<detail::nccl::handle>& handles) {
+    ncclConfig_t config = detail::nccl::non_blocking();
     const int size = static_cast<int>(handles.size());
     check_nccl(ncclGroupStart(), "ncclGroupStart");
     ncclResult_t code = ncclSuccess;
-    for (int rank = 0; rank < size && !nccl::has_failed(code); ++rank) {
-      nccl::handle& h = handles[static_cast<std::size_t>(rank)];
-      const nccl::current_device here(h.at().device);
+    for (int rank = 0; rank < size && !detail::nccl::has_failed(code); ++rank) {
+      detail::nccl::handle& h = handles[static_cast<std::size_t>(rank)];
+      const detail::nccl::current_device here(h.at().device);
       code = ncclCommInitRankConfig(h.address(), size, id, rank, &config);
     }
     const ncclResult_t ended = ncclGroupEnd();  // also where a call failed, so that the group ends
-    if (!nccl::has_failed(code)) code = ended;
+    if (!detail::nccl::has_failed(code)) code = ended;
     try {
-      for (const nccl::handle& h : handles) {
-        h.settle(code, "ncclCommInitRankConfig", source_place::current());
+      for (const detail::nccl::handle& h : handles) {
+        h.settle(code, "ncclCommInitRankConfig", source_location::current());
       }
     } catch (const communication_error&) {
       abort_all(handles);
       throw;
     }
-    for (nccl::handle& h : handles) h.ready();
+    for (detail::nccl::handle& h : handles) h.ready();
   }
   /// At the same time, since one may wait for another.
-  static void abort_all(std::vector<nccl::handle>& handles) {
-    std::vector<nccl::background_call> calls;
+  static void abort_all(std::vector<detail::nccl::handle>& handles) {
+    std::vector<detail::nccl::background_call> calls;
     calls.reserve(handles.size());
-    for (nccl::handle& h : handles) {
+    for (detail::nccl::handle& h : handles) {
       if (h.get() != nullptr) calls.push_back(h.start_abort());
     }
-    waiting::wait_until(handles.front().at().deadline, [&] {
-      return std::ranges::all_of(calls, &nccl::background_call::is_over);
+    detail::wait_until(handles.front().at().deadline, [&] {
+      return std::ranges::all_of(calls, &detail::nccl::background_call::is_over);
     });
   }
   static nccl_communicator wrap(ncclComm_t comm, bool owned, cudaStream_t stream,
                                 const nccl_options& options) {
     require_deadline(options.deadline);
     if (comm == nullptr) reject("communicator", "null", "it must be one");
-    nccl::count_devices();
-    nccl::site at{0, stream, options.deadline};
+    detail::nccl::count_devices();
+    detail::nccl::site at{0, stream, options.deadline};
     int size = 0;
     int rank = 0;
-    nccl::handle(at, comm, false)
-        .settle(ncclSuccess, "the setup of the communicator", source_place::current());
+    detail::nccl::handle(at, comm, false)
+        .settle(ncclSuccess, "the setup of the communicator", source_location::current());
     check_nccl(ncclCommCuDevice(comm, &at.device), "ncclCommCuDevice", comm);
     check_nccl(ncclCommCount(comm, &size), "ncclCommCount", comm);
     check_nccl(ncclCommUserRank(comm, &rank), "ncclCommUserRank", comm);
-    nccl::group_devices::of_process().add(at.device);
-    nccl::group_devices::of_process().open_all();
-    return {nccl::handle(at, comm, owned), {group_members::all(size), world_rank{rank}}, {}};
+    detail::nccl::group_devices::of_process().add(at.device);
+    detail::nccl::group_devices::of_process().open_all();
+    return {
+        detail::nccl::handle(at, comm, owned), {group_members::all(size), world_rank{rank}}, {}};
   }
 
-  const nccl::site& at() const noexcept { return handle_.at(); }
+  const detail::nccl::site& at() const noexcept { return handle_.at(); }
 
   void require_usable() const {
     require_member();
@@ -413,7 +419,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// A capture is the caller's mistake; an error of earlier work in the stream is the group's end.
   void require_not_captured() {
     const cudaError_t asked = at().ask_capture();
-    if (nccl::is_of_capture(asked)) throw cuda_error(asked);
+    if (detail::nccl::is_of_capture(asked)) throw cuda_error(asked);
     check(asked);
   }
 
@@ -427,18 +433,19 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   [[noreturn]] void fail(const E& error) {
     fail(error, error.reason());
   }
-  void check(cudaError_t code, source_place where = source_place::current()) {
+  void check(cudaError_t code, source_location where = source_location::current()) {
     if (code == cudaSuccess) return;
-    nccl::forget(code);
+    detail::nccl::forget(code);
     const cuda_error error(code, where);
     fail(error, error.what());
   }
 
   /// Puts an operation into the stream.
   template <class Start>
-  void run(const char* call, const Start& start, source_place where = source_place::current()) {
+  void run(const char* call, const Start& start,
+           source_location where = source_location::current()) {
     require_usable();
-    const nccl::current_device here(at().device);
+    const detail::nccl::current_device here(at().device);
     const std::string text = operation_text(call);
     try {
       handle_.settle(ncclSuccess, text.c_str(), where);
@@ -450,9 +457,10 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   /// NCCL writes the new communicator when the old one is no longer busy, or a little later.
-  void finish_split(nccl::handle& made, source_place where = source_place::current()) {
+  void finish_split(detail::nccl::handle& made,
+                    source_location where = source_location::current()) {
     try {
-      if (!waiting::wait_until(at().deadline, [&] { return made.get() != nullptr; })) {
+      if (!detail::wait_until(at().deadline, [&] { return made.get() != nullptr; })) {
         throw deadline_passed("ncclCommSplit", at().deadline, where);
       }
       made.settle(ncclSuccess, "ncclCommSplit", where);
@@ -464,18 +472,18 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   std::shared_ptr<void> allocate_own(offset_t bytes) const {
-    const cudaError_t code = nccl::group_devices::of_process().open(at().device);
+    const cudaError_t code = detail::nccl::group_devices::of_process().open(at().device);
     if (code != cudaErrorNotSupported) check_cuda(code);
-    return nccl::allocate(at(), bytes);
+    return detail::nccl::allocate(at(), bytes);
   }
 
   /// A device of the group in this process that cannot use the memory, as far as anyone can tell.
   std::optional<int> find_excluded(const void* memory) const noexcept {
     if (others_.empty()) return std::nullopt;
-    cudaMemPool_t const pool = nccl::pool_of(memory);
+    cudaMemPool_t const pool = detail::nccl::pool_of(memory);
     if (pool == nullptr) return std::nullopt;
-    for (const nccl::neighbour& other : others_) {
-      if (nccl::has_access(other.device, pool) == false) return other.device;
+    for (const detail::nccl::neighbour& other : others_) {
+      if (detail::nccl::has_access(other.device, pool) == false) return other.device;
     }
     return std::nullopt;
   }
@@ -532,29 +540,30 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     }
   }
 
-  template <nccl::reducible T>
+  template <detail::nccl::reducible T>
   void reduce(const T* in, T* out, offset_t n, reduction how) {
     require_open("in", in);
     require_open("out", out);
     run("ncclAllReduce", [&] {
       return ncclAllReduce(in, out, static_cast<std::size_t>(n), nccl_type<T>::value,
-                           nccl::operation_of(how), get(), stream());
+                           detail::nccl::operation_of(how), get(), stream());
     });
   }
-  template <nccl::reducible T>
+  template <detail::nccl::reducible T>
   void reduce_blocks(const T* in, T* out, offset_t n, reduction how) {
     require_open("in", in);
     require_open("out", out);
     run("ncclReduceScatter", [&] {
       return ncclReduceScatter(in, out, static_cast<std::size_t>(n), nccl_type<T>::value,
-                               nccl::operation_of(how), get(), stream());
+                               detail::nccl::operation_of(how), get(), stream());
     });
   }
 
   std::shared_ptr<void> memory_;
   offset_t reserved_ = 0;
-  nccl::handle handle_;
-  std::vector<nccl::neighbour> others_;  ///< in this process, on devices that can use own memory
+  detail::nccl::handle handle_;
+  std::vector<detail::nccl::neighbour>
+      others_;  ///< in this process, on devices that can use own memory
   std::string broken_;
 };
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "seqpack/comm/error.hpp"
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 
 namespace seqpack {
 
@@ -20,7 +20,7 @@ class nccl_error : public communication_error {
  public:
   /// \param comm what NCCL is asked about its last error; it must not have been aborted yet
   nccl_error(ncclResult_t code, const std::string& operation, ncclComm_t comm = nullptr,
-             source_place where = source_place::current())
+             source_location where = source_location::current())
       : communication_error(operation + " failed: " + message(code, comm), where), code_(code) {}
 
   ncclResult_t code() const noexcept { return code_; }
@@ -38,7 +38,7 @@ class nccl_error : public communication_error {
 
 /// \throws nccl_error unless the code is ncclSuccess.
 inline void check_nccl(ncclResult_t code, const char* operation, ncclComm_t comm = nullptr,
-                       source_place where = source_place::current()) {
+                       source_location where = source_location::current()) {
   if (code != ncclSuccess) throw nccl_error(code, operation, comm, where);
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/subgroup.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
 
@@ -27,9 +27,9 @@ template <communicator C>
 C subgroup(C& parent, const std::vector<group_rank>& ranks) {
   const group_rank me = parent.rank();
   [[maybe_unused]] const auto named = name_operation(parent, "subgroup");
-  subgroups::require_one_list(
-      parent.members(),
-      exchanging::exchange_records(parent, "subgroup", subgroups::describe(ranks, parent.size())));
+  detail::subgroups::require_one_list(
+      parent.members(), detail::exchanging::exchange_records(
+                            parent, "subgroup", detail::subgroups::describe(ranks, parent.size())));
   const auto place = std::find(ranks.begin(), ranks.end(), me);
   const bool in_it = place != ranks.end();
   C made = parent.split(in_it ? std::optional<offset_t>(0) : std::nullopt, place - ranks.begin());

@@ -9,8 +9,8 @@
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/pack/field.hpp"
-#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/layout/layout_view.hpp"
+#include "seqpack/move/field.hpp"
 #include "seqpack/parallel/detail/context_gather.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 
@@ -60,9 +60,9 @@ template <executor E, communicator C, layout L, class T, token_table To, class F
   requires runs_on<E, L> && gathers_on<E, C>
 void all_gather_unpack(const E& where, C& group, const L& layout,
                        const field_t<row_view<T>, To, Fill>& f,
-                       context_gathering::workspace_rows<T> work,
+                       detail::context_gathering::workspace_rows<T> work,
                        const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::gather<gathering::to_batch>("all_gather_unpack", where, group, layout, f,
                                          std::optional(work), options.check_all_ranks);
 }
@@ -73,7 +73,7 @@ template <executor E, communicator C, layout L, class T, token_table To, class F
 void all_gather_unpack(const E& where, C& group, const L& layout,
                        const field_t<row_view<T>, To, Fill>& f,
                        const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::gather<gathering::to_batch>("all_gather_unpack", where, group, layout, f,
                                          gathering::given_rows<std::remove_const_t<T>>(),
                                          options.check_all_ranks);
@@ -90,9 +90,9 @@ template <executor E, communicator C, layout L, class S, class T, class Fill>
   requires runs_on<E, L> && gathers_on<E, C>
 void all_gather_rows(const E& where, C& group, const L& layout,
                      const field_t<row_view<S>, row_view<T>, Fill>& f,
-                     context_gathering::workspace_rows<T> work,
+                     detail::context_gathering::workspace_rows<T> work,
                      const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::gather<gathering::to_row>("all_gather_rows", where, group, layout, f,
                                        std::optional(work), options.check_all_ranks);
 }
@@ -102,7 +102,7 @@ template <executor E, communicator C, layout L, class S, class T, class Fill>
 void all_gather_rows(const E& where, C& group, const L& layout,
                      const field_t<row_view<S>, row_view<T>, Fill>& f,
                      const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::gather<gathering::to_row>("all_gather_rows", where, group, layout, f,
                                        gathering::given_rows<T>(), options.check_all_ranks);
 }
@@ -125,9 +125,9 @@ template <executor E, communicator C, layout L, token_table From, class T, class
   requires runs_on<E, L> && gathers_on<E, C> && (C::template reduces<T>)
 void pack_reduce_scatter(const E& where, C& group, const L& layout,
                          const field_t<From, row_view<T>, Fill>& f,
-                         context_gathering::workspace_rows<T> work,
+                         detail::context_gathering::workspace_rows<T> work,
                          const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::reduce<gathering::from_batch>("pack_reduce_scatter", where, group, layout, f,
                                            std::optional(work), options.check_all_ranks);
 }
@@ -137,7 +137,7 @@ template <executor E, communicator C, layout L, token_table From, class T, class
 void pack_reduce_scatter(const E& where, C& group, const L& layout,
                          const field_t<From, row_view<T>, Fill>& f,
                          const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::reduce<gathering::from_batch>("pack_reduce_scatter", where, group, layout, f,
                                            gathering::given_rows<T>(), options.check_all_ranks);
 }
@@ -154,9 +154,9 @@ template <executor E, communicator C, layout L, class S, class T, class Fill>
   requires runs_on<E, L> && gathers_on<E, C> && (C::template reduces<T>)
 void reduce_scatter_rows(const E& where, C& group, const L& layout,
                          const field_t<row_view<S>, row_view<T>, Fill>& f,
-                         context_gathering::workspace_rows<T> work,
+                         detail::context_gathering::workspace_rows<T> work,
                          const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::reduce<gathering::from_row>("reduce_scatter_rows", where, group, layout, f,
                                          std::optional(work), options.check_all_ranks);
 }
@@ -166,7 +166,7 @@ template <executor E, communicator C, layout L, class S, class T, class Fill>
 void reduce_scatter_rows(const E& where, C& group, const L& layout,
                          const field_t<row_view<S>, row_view<T>, Fill>& f,
                          const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::reduce<gathering::from_row>("reduce_scatter_rows", where, group, layout, f,
                                          gathering::given_rows<T>(), options.check_all_ranks);
 }

@@ -11,7 +11,7 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/core/config.hpp"
-#include "seqpack/pack/layout_hash.hpp"
+#include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/parallel/detail/verdict.hpp"
 
 namespace seqpack {
@@ -40,30 +40,32 @@ template <communicator A, communicator B, class Call>
 auto together(A& first, B& second, std::string_view operation, const Call& call,
               std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
   if (first.size() == 1 && second.size() == 1) return call();
-  return agreeing::call_together(operation, first.members(), mark, call,
-                                 [&](agreeing::call_record& mine) {
-                                   if (first.size() > 1) agreeing::spread(first, operation, mine);
-                                   mine.first = first.members().to_world({0});
-                                   if (second.size() > 1) agreeing::spread(second, operation, mine);
-                                   if (mine.refused) throw mine.error();
-                                 });
+  return detail::agreeing::call_together(operation, first.members(), mark, call,
+                                         [&](detail::agreeing::call_record& mine) {
+                                           if (first.size() > 1)
+                                             detail::agreeing::spread(first, operation, mine);
+                                           mine.first = first.members().to_world({0});
+                                           if (second.size() > 1)
+                                             detail::agreeing::spread(second, operation, mine);
+                                           if (mine.refused) throw mine.error();
+                                         });
 }
 /// The same over one group.
 template <communicator C, class Call>
 auto together(C& group, std::string_view operation, const Call& call,
               std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
   if (group.size() == 1) return call();
-  return agreeing::call_together(operation, group.members(), mark, call,
-                                 [&](const agreeing::call_record& mine) {
-                                   agreeing::require_together(group, operation, mine);
-                                 });
+  return detail::agreeing::call_together(
+      operation, group.members(), mark, call, [&](const detail::agreeing::call_record& mine) {
+        detail::agreeing::require_together(group, operation, mine);
+      });
 }
 
 /// A mark for `together`: a hash of numbers that must be the same on all ranks.
 template <class... Numbers>
   requires((std::integral<Numbers> || std::floating_point<Numbers>) && ...)
 std::uint64_t mark_of(Numbers... numbers) {
-  layout_hashing::hasher hash;
+  detail::hasher hash;
   const auto add = [&](auto number) {
     if constexpr (std::floating_point<decltype(number)>) {
       hash.add(std::bit_cast<std::int64_t>(static_cast<double>(number)));

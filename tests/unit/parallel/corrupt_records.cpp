@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "seqpack/comm/self.hpp"
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/context_gather.hpp"
 #include "seqpack/parallel/together.hpp"
@@ -118,20 +118,20 @@ BOOST_AUTO_TEST_CASE(any_bytes_are_a_record_or_an_error) {
   int taken = 0;
   const auto read = [&]<class Record>(const Record& usual) {
     for (int k = 0; k < 10000; ++k) {
-      records::bytes bytes = records::write(usual);
+      detail::records::bytes bytes = detail::records::write(usual);
       for (int changed = 0; changed < 1 + k % 3; ++changed) {
         bytes[random() % 64] = static_cast<std::byte>(random());
       }
       try {
-        records::read<Record>(bytes);
+        detail::records::read<Record>(bytes);
         ++taken;
       } catch (const invalid_input&) {
       }
     }
   };
-  agreeing::call_record refused;
+  detail::agreeing::call_record refused;
   refused.refuse("entry", "value", "requirement");
-  agreeing::call_record accepted;
+  detail::agreeing::call_record accepted;
   accepted.subject = "subject";
   accepted.compare({});
   read(refused);

@@ -16,17 +16,17 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/element_type.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/record.hpp"
 #include "seqpack/comm/tensor.hpp"
 #include "seqpack/core/config.hpp"
 
 namespace seqpack {
 
-namespace records {
+namespace detail::records {
 
 template <>
 struct traits<element_type> {
@@ -70,9 +70,9 @@ struct traits<memory_location> {
   }
 };
 
-}  // namespace records
+}  // namespace detail::records
 
-namespace broadcasting {
+namespace detail::broadcasting {
 
 /// What one rank says about itself. The fixed-size header of the broadcast.
 struct header {
@@ -89,17 +89,17 @@ struct header {
   memory_location found;
   memory_location wanted;
 
-  void write(records::writer& to) const {
+  void write(detail::records::writer& to) const {
     to.choice(what);
     for (const bool flag : {root_is_world, null, read_only, dense}) to.flag(flag);
     to.put(root);
-    records::traits<element_type>::write(to, type);
-    records::traits<tensor_shape>::write(to, shape);
+    detail::records::traits<element_type>::write(to, type);
+    detail::records::traits<tensor_shape>::write(to, shape);
     for (const memory_location& place : {found, wanted}) {
-      records::traits<memory_location>::write(to, place);
+      detail::records::traits<memory_location>::write(to, place);
     }
   }
-  static header read(records::reader& from) {
+  static header read(detail::records::reader& from) {
     header h;
     h.what = from.choice("kind of the tensor", brings::a_tensor);
     h.root_is_world = from.flag("kind of the root");
@@ -107,10 +107,10 @@ struct header {
     h.read_only = from.flag("read-only data");
     h.dense = from.flag("contiguous data");
     h.root = from.get<offset_t>();
-    h.type = records::traits<element_type>::read(from);
-    h.shape = records::traits<tensor_shape>::read(from);
-    h.found = records::traits<memory_location>::read(from);
-    h.wanted = records::traits<memory_location>::read(from);
+    h.type = detail::records::traits<element_type>::read(from);
+    h.shape = detail::records::traits<tensor_shape>::read(from);
+    h.found = detail::records::traits<memory_location>::read(from);
+    h.wanted = detail::records::traits<memory_location>::read(from);
     return h;
   }
 };
@@ -142,7 +142,7 @@ class verdict {
  private:
   const header& at(group_rank rank) const { return headers_[static_cast<std::size_t>(rank.value)]; }
   group_rank root() const { return {headers_.front().root}; }
-  std::string name(group_rank rank) const { return exchanging::rank_name(members_, rank); }
+  std::string name(group_rank rank) const { return detail::exchanging::rank_name(members_, rank); }
   std::string root_name() const { return "the root, " + name(root()); }
   static std::string root_text(const header& h) {
     return (h.root_is_world ? "world rank " : "rank ") + std::to_string(h.root);
@@ -150,9 +150,10 @@ class verdict {
 
   template <class Question, class Describe>
   void refuse(const Question& refused, const Describe& describe) const {
-    exchanging::refuse(exchanging::ranks_where(members_.size(),
-                                               [&](std::size_t r) { return refused(headers_[r]); }),
-                       [&](group_rank r) { return describe(r, at(r)); });
+    detail::exchanging::refuse(
+        detail::exchanging::ranks_where(members_.size(),
+                                        [&](std::size_t r) { return refused(headers_[r]); }),
+        [&](group_rank r) { return describe(r, at(r)); });
   }
 
   void require_root() const {
@@ -280,7 +281,7 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
   [[maybe_unused]] const auto named = name_operation(group, "broadcast_tensor");
   header local = make_header(mine, expected, group);
   set_root(local, root, group.members());
-  const auto headers = exchanging::exchange_records(group, "broadcast_tensor", local);
+  const auto headers = detail::exchanging::exchange_records(group, "broadcast_tensor", local);
   const header& sent = verdict(group.members(), headers).require();
 
   const group_rank from{sent.root};
@@ -304,6 +305,6 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
   return result;
 }
 
-}  // namespace broadcasting
+}  // namespace detail::broadcasting
 
 }  // namespace seqpack

@@ -15,7 +15,7 @@
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/error.hpp"
 
-namespace seqpack::mpi {
+namespace seqpack::detail::mpi {
 
 inline bool is_running() noexcept {
   int initialised = 0;
@@ -131,4 +131,4 @@ inline group_seat seat_in(MPI_Comm comm) {
   return {group_members(std::move(members)), world_rank{me}};
 }
 
-}  // namespace seqpack::mpi
+}  // namespace seqpack::detail::mpi

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace seqpack::mpi {
+namespace seqpack::detail::mpi {
 
 /// Keeps what MPI may still use after a deadline, until the process ends.
 inline void keep_forever(std::shared_ptr<void> memory) {
@@ -89,4 +89,4 @@ class world_errors_return {
   bool needed_ = !world_has_codes.load(std::memory_order_relaxed);
 };
 
-}  // namespace seqpack::mpi
+}  // namespace seqpack::detail::mpi

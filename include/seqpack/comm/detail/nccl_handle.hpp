@@ -12,13 +12,13 @@
 #include <thread>
 #include <utility>
 
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/detail/nccl_site.hpp"
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/nccl_error.hpp"
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 
-namespace seqpack::nccl {
+namespace seqpack::detail::nccl {
 
 /// The asynchronous error of a communicator, ncclInProgress, or ncclSuccess.
 inline ncclResult_t state_of(ncclComm_t comm) noexcept {
@@ -84,7 +84,7 @@ class handle {
     if (get() == nullptr || ends_ == end::leave) return;
     if (ends_ == end::destroy && finalize()) {
       const auto call = start([](ncclComm_t comm) { return ncclCommDestroy(comm); });
-      waiting::wait_until(at_.deadline, [&] { return call.is_over(); });
+      detail::wait_until(at_.deadline, [&] { return call.is_over(); });
     } else {
       abort();
     }
@@ -104,9 +104,9 @@ class handle {
   /// Waits until what NCCL does of this communicator outside of streams is over.
   /// \param code what the call returned
   /// \throws nccl_error, deadline_passed
-  void settle(ncclResult_t code, const char* operation, source_place where) const {
+  void settle(ncclResult_t code, const char* operation, source_location where) const {
     if (has_failed(code)) throw nccl_error(code, operation, get(), where);
-    const bool over = waiting::wait_until(at_.deadline, [&] {
+    const bool over = detail::wait_until(at_.deadline, [&] {
       code = state_of(get());
       return code != ncclInProgress;
     });
@@ -121,7 +121,7 @@ class handle {
     if (get() == nullptr) return "";
     const background_call call = start_abort();
     bool busy = false;
-    waiting::wait_until(at_.deadline, [&] {
+    detail::wait_until(at_.deadline, [&] {
       busy = ends_ != end::abort && at_.state() == cudaErrorNotReady;
       return !busy && call.is_over();
     });
@@ -152,14 +152,14 @@ class handle {
   bool finalize() const noexcept {
     ncclComm_t const comm = get();
     if (!at_.is_captured()) {
-      waiting::wait_until(at_.deadline, [&] {
+      detail::wait_until(at_.deadline, [&] {
         return has_failed(state_of(comm)) || at_.state() != cudaErrorNotReady;
       });
       if (at_.state() != cudaSuccess) return false;
     }
     if (state_of(comm) != ncclSuccess) return false;
     const background_call call(at_.device, [comm] { return ncclCommFinalize(comm); });
-    waiting::wait_until(at_.deadline, [&] {
+    detail::wait_until(at_.deadline, [&] {
       return call.is_over() && (has_failed(call.result()) || state_of(comm) != ncclInProgress);
     });
     return call.result() == ncclSuccess && state_of(comm) == ncclSuccess;
@@ -178,4 +178,4 @@ inline ncclConfig_t non_blocking() noexcept {
   return config;
 }
 
-}  // namespace seqpack::nccl
+}  // namespace seqpack::detail::nccl

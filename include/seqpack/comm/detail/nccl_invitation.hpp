@@ -11,18 +11,18 @@
 #include <string>
 #include <vector>
 
+#include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/nccl_site.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/nccl_error.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 
-namespace seqpack::nccl {
+namespace seqpack::detail::nccl {
 
 inline void require_size(const char* name, offset_t size) {
   if (size < 1 || size > INT_MAX) {
@@ -37,13 +37,13 @@ struct invitation {
   ncclResult_t nccl = ncclSuccess;
   int device = 0;
 
-  void write(records::writer& to) const {
+  void write(detail::records::writer& to) const {
     to.raw(&id, sizeof id);
     to.put(static_cast<std::int32_t>(cuda));
     to.put(static_cast<std::int32_t>(nccl));
   }
   /// The device is of no use to others.
-  static invitation read(records::reader& from) {
+  static invitation read(detail::records::reader& from) {
     invitation r;
     from.raw(&r.id, sizeof r.id);
     r.cuda = static_cast<cudaError_t>(
@@ -68,16 +68,17 @@ inline invitation invite(bool makes_id) {
 
 /// The same verdict on all ranks, but for a rank without a device, which throws its own error.
 inline void require_all(const std::vector<invitation>& all, const group_members& members,
-                        const invitation& mine, source_place where = source_place::current()) {
+                        const invitation& mine,
+                        source_location where = source_location::current()) {
   check_cuda(mine.cuda, where);
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (all[r].cuda == cudaSuccess) continue;
     const group_rank rank{static_cast<offset_t>(r)};
-    throw communication_error(exchanging::rank_name(members, rank) + " has no device: CUDA error " +
-                                  cudaGetErrorName(all[r].cuda),
+    throw communication_error(detail::exchanging::rank_name(members, rank) +
+                                  " has no device: CUDA error " + cudaGetErrorName(all[r].cuda),
                               where);
   }
   check_nccl(all.front().nccl, "ncclGetUniqueId on rank 0", nullptr, where);
 }
 
-}  // namespace seqpack::nccl
+}  // namespace seqpack::detail::nccl

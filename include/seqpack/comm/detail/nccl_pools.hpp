@@ -24,7 +24,7 @@
 #include "seqpack/comm/detail/nccl_site.hpp"
 #include "seqpack/comm/rank.hpp"
 
-namespace seqpack::nccl {
+namespace seqpack::detail::nccl {
 
 /// Whether NCCL is told to leave the memory of peers alone.
 inline bool reaches_no_peers() {
@@ -173,4 +173,4 @@ inline cudaMemPool_t pool_of(const void* memory) noexcept {
 #endif
 }
 
-}  // namespace seqpack::nccl
+}  // namespace seqpack::detail::nccl

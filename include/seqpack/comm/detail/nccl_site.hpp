@@ -9,13 +9,13 @@
 #include <cstddef>
 #include <memory>
 
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/core/config.hpp"
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/cuda_release.hpp"
 
-namespace seqpack::nccl {
+namespace seqpack::detail::nccl {
 
 /// A device that is current for as long as the object lives. One that cannot become it shows in the
 /// calls that follow: destructors need this too.
@@ -37,19 +37,19 @@ class current_device {
   int device_ = 0;
 };
 
-using cuda_codes::forget;
-using cuda_codes::is_of_capture;
-using releasing::relaxed_capture;
+using detail::forget;
+using detail::is_of_capture;
+using detail::releasing::relaxed_capture;
 
 /// The number of devices, at least 1.
-inline int count_devices(source_place where = source_place::current()) {
+inline int count_devices(source_location where = source_location::current()) {
   int devices = 0;
   const cudaError_t code = cudaGetDeviceCount(&devices);
   forget(code);
   check_cuda(code == cudaSuccess && devices < 1 ? cudaErrorNoDevice : code, where);
   return devices;
 }
-inline int find_current_device(source_place where = source_place::current()) {
+inline int find_current_device(source_location where = source_location::current()) {
   count_devices(where);
   int device = 0;
   check_cuda(cudaGetDevice(&device), where);
@@ -88,16 +88,16 @@ struct site {
 /// Memory of the site's device, allocated and freed in the order of its stream; some also for no
 /// bytes, as operator new has it.
 inline std::shared_ptr<void> allocate(const site& at, offset_t bytes,
-                                      source_place where = source_place::current()) {
+                                      source_location where = source_location::current()) {
   const auto size = static_cast<std::size_t>(std::max(bytes, offset_t{1}));
   const current_device here(at.device);
-  void* const memory = releasing::allocate(
+  void* const memory = detail::releasing::allocate(
       at.stream, [&](void** made) { return cudaMallocAsync(made, size, at.stream); }, where);
   return {memory, [at](void* p) {
             const current_device there(at.device);
             const relaxed_capture undisturbed;
-            releasing::release(p, at.stream);
+            detail::releasing::release(p, at.stream);
           }};
 }
 
-}  // namespace seqpack::nccl
+}  // namespace seqpack::detail::nccl

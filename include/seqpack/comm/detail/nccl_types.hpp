@@ -11,7 +11,7 @@
 #include "seqpack/comm/nccl_type.hpp"
 #include "seqpack/core/view.hpp"
 
-namespace seqpack::nccl {
+namespace seqpack::detail::nccl {
 
 /// What a reduction can combine.
 template <class T>
@@ -23,4 +23,4 @@ constexpr ncclRedOp_t operation_of(reduction how) noexcept {
   return how == reduction::sum ? ncclSum : how == reduction::max ? ncclMax : ncclMin;
 }
 
-}  // namespace seqpack::nccl
+}  // namespace seqpack::detail::nccl

@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 
-namespace seqpack::subgroups {
+namespace seqpack::detail::subgroups {
 
 /// What one rank says about its list: all of it as a hash, its beginning for messages, and the
 /// first entry that is wrong.
@@ -31,7 +31,7 @@ struct record {
   std::int32_t where = 0;
   offset_t value = 0;
 
-  void write(records::writer& to) const {
+  void write(detail::records::writer& to) const {
     to.put(hash);
     to.put(count);
     for (const std::int32_t rank : first) to.put(rank);
@@ -39,7 +39,7 @@ struct record {
     to.put(where);
     to.put(value);
   }
-  static record read(records::reader& from) {
+  static record read(detail::records::reader& from) {
     record r;
     r.hash = from.get<std::uint64_t>();
     r.count = from.size("length of the list");
@@ -83,10 +83,10 @@ inline record describe(const std::vector<group_rank>& ranks, offset_t size) {
 
 /// \throws collective_mismatch on all ranks where a list is wrong or another one.
 inline void require_one_list(const group_members& members, const std::vector<record>& records) {
-  const auto name = [&](group_rank r) { return exchanging::rank_name(members, r); };
+  const auto name = [&](group_rank r) { return detail::exchanging::rank_name(members, r); };
   const auto at = [&](group_rank r) { return records[static_cast<std::size_t>(r.value)]; };
-  exchanging::refuse(
-      exchanging::ranks_where(
+  detail::exchanging::refuse(
+      detail::exchanging::ranks_where(
           members.size(), [&](std::size_t r) { return records[r].what != record::mistake::none; }),
       [&](group_rank r) {
         return collective_mismatch(
@@ -96,8 +96,8 @@ inline void require_one_list(const group_members& members, const std::vector<rec
                 : "it must be from 0 to " + std::to_string(members.size() - 1) +
                       ", the last rank of the group");
       });
-  exchanging::refuse(
-      exchanging::ranks_where(
+  detail::exchanging::refuse(
+      detail::exchanging::ranks_where(
           members.size(), [&](std::size_t r) { return !records[r].same_list(records.front()); }),
       [&](group_rank r) {
         return collective_mismatch(
@@ -106,4 +106,4 @@ inline void require_one_list(const group_members& members, const std::vector<rec
       });
 }
 
-}  // namespace seqpack::subgroups
+}  // namespace seqpack::detail::subgroups

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace seqpack::naming {
+namespace seqpack::detail {
 
 /// A type as the compiler spells it.
 template <class T>
@@ -46,4 +46,4 @@ constexpr std::uint64_t hash(std::string_view text) {
   return h;
 }
 
-}  // namespace seqpack::naming
+}  // namespace seqpack::detail

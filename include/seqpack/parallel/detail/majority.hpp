@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
-#include "seqpack/pack/layout_hash.hpp"
+#include "seqpack/layout/layout_hash.hpp"
 
-namespace seqpack::agreeing {
+namespace seqpack::detail::agreeing {
 
 /// A number of one rank beside what it must be.
 struct difference {
@@ -47,15 +47,16 @@ void require_same(const group_members& members, const std::vector<Value>& values
                   const Describe& describe) {
   if (std::count(values.begin(), values.end(), values.front()) == std::ssize(values)) return;
   const std::size_t expected = most_common(values);
-  exchanging::refuse(
-      exchanging::ranks_where(members.size(),
-                              [&](std::size_t r) { return values[r] != values[expected]; }),
+  detail::exchanging::refuse(
+      detail::exchanging::ranks_where(members.size(),
+                                      [&](std::size_t r) { return values[r] != values[expected]; }),
       [&](group_rank r) {
         const difference d = describe(values[static_cast<std::size_t>(r.value)], values[expected]);
         const group_rank reference{static_cast<offset_t>(expected)};
-        return collective_mismatch(
-            r, d.name + " on " + exchanging::rank_name(members, r), d.found,
-            "it must be " + d.expected + ", as on " + exchanging::rank_name(members, reference));
+        return collective_mismatch(r, d.name + " on " + detail::exchanging::rank_name(members, r),
+                                   d.found,
+                                   "it must be " + d.expected + ", as on " +
+                                       detail::exchanging::rank_name(members, reference));
       });
 }
 
@@ -94,4 +95,4 @@ inline difference describe_layouts(const layout_fingerprint& found,
   return {"layout hash", hex(found.hash), hex(expected.hash)};
 }
 
-}  // namespace seqpack::agreeing
+}  // namespace seqpack::detail::agreeing
