@@ -19,7 +19,7 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/move/detail/checks.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/move/field.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/move/rearrange.hpp"
