@@ -55,7 +55,7 @@ tensor<T> broadcast_tensor(const std::optional<tensor_view<T>>& mine, Root root,
   std::optional<any_tensor_view> any;
   if (mine) any = *mine;
   const any_tensor result =
-      detail::broadcasting::run(any, element_type::of<T>(), root, group, options.allocate);
+      detail::run_broadcast(any, element_type::of<T>(), root, group, options.allocate);
   return tensor<T>(result.template as<T>(), result.memory());
 }
 
@@ -73,7 +73,7 @@ auto broadcast_tensor(Tensor&& mine, Root root, C& group, const broadcast_option
 template <communicator C, any_rank Root>
 any_tensor broadcast_tensor(const std::optional<any_tensor_view>& mine, Root root, C& group,
                             const broadcast_options& options = {}) {
-  return detail::broadcasting::run(mine, element_type(), root, group, options.allocate);
+  return detail::run_broadcast(mine, element_type(), root, group, options.allocate);
 }
 
 }  // namespace seqpack

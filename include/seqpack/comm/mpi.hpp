@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/mpi_handle.hpp"
@@ -162,7 +163,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   mpi_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
     const auto named = name_operation("split");
-    auto [place, members] = detail::exchanging::agree_on_split(*this, colour, key);
+    auto [place, members] = detail::agree_on_split(*this, colour, key);
     const group_seat seat{std::move(members), me()};
     run("MPI_Ibarrier", [&](MPI_Request& request) { return MPI_Ibarrier(get(), &request); });
     MPI_Comm made = MPI_COMM_NULL;
@@ -194,7 +195,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   }
 
   static void require_options(const mpi_options& options) {
-    require_deadline(options.deadline);
+    detail::require_deadline(options.deadline);
     if (options.largest_count < 1 || options.largest_count > INT_MAX) {
       reject("largest_count", options.largest_count,
              "it must be from 1 to " + std::to_string(INT_MAX) + ", what MPI can count to");
@@ -226,7 +227,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     const auto left = signs_.find_left();
     if (!left) return;
     const communication_error error(std::string(operation()) + who_ + " has met what " +
-                                        detail::exchanging::rank_name(members(), left->first) +
+                                        detail::rank_name(members(), left->first) +
                                         " left behind, which has given up " + left->second +
                                         " and is gone",
                                     where);
@@ -240,7 +241,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     if (absent.empty()) return "the others have come before, and given up";
     std::string text;
     for (const group_rank r : absent) {
-      text += (text.empty() ? "" : ", ") + detail::exchanging::rank_name(members(), r);
+      text += (text.empty() ? "" : ", ") + detail::rank_name(members(), r);
     }
     return text + (absent.size() == 1 ? " has not come" : " have not come");
   }

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <string>
 
+#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/detail/mpi_process.hpp"
 #include "seqpack/comm/error.hpp"
@@ -64,7 +65,7 @@ class mpi_environment {
   explicit mpi_environment(int thread_level = MPI_THREAD_FUNNELED,
                            std::chrono::milliseconds deadline = default_deadline)
       : deadline_(deadline) {
-    require_deadline(deadline);
+    detail::require_deadline(deadline);
     int provided = 0;
     check_mpi(MPI_Init_thread(nullptr, nullptr, thread_level, &provided), "MPI_Init_thread");
     if (provided < thread_level) {

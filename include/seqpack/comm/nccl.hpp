@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/nccl_handle.hpp"
@@ -111,7 +112,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// then been aborted, with the deadline once more.
   static nccl_communicator create(const ncclUniqueId& id, offset_t size, group_rank rank,
                                   cudaStream_t stream, const nccl_options& options = {}) {
-    require_deadline(options.deadline);
+    detail::require_deadline(options.deadline);
     detail::nccl::require_size("size", size);
     group_members members = group_members::all(size);
     members.require(rank, "rank");
@@ -126,10 +127,10 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// is no device, on which the other ranks throw communication_error; nccl_error; deadline_passed.
   template <communicator C>
   static nccl_communicator over(C& other, cudaStream_t stream, const nccl_options& options = {}) {
-    require_deadline(options.deadline);
+    detail::require_deadline(options.deadline);
     const group_rank rank = other.rank();
     const detail::nccl::invitation mine = detail::nccl::invite(rank.value == 0);
-    const auto all = detail::exchanging::exchange_records(other, "nccl_communicator::over", mine);
+    const auto all = detail::exchange_records(other, "nccl_communicator::over", mine);
     detail::nccl::require_all(all, other.members(), mine);
     return join(all.front().id, {other.members(), other.members().to_world(rank)},
                 {mine.device, stream, options.deadline});
@@ -144,7 +145,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   static std::vector<nccl_communicator> local(std::span<const int> devices,
                                               std::span<const cudaStream_t> streams,
                                               const nccl_options& options = {}) {
-    require_deadline(options.deadline);
+    detail::require_deadline(options.deadline);
     require_sites(devices, streams);
     ncclUniqueId id;
     check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
@@ -282,7 +283,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// captured.
   nccl_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
-    auto [place, members] = detail::exchanging::agree_on_split(*this, colour, key);
+    auto [place, members] = detail::agree_on_split(*this, colour, key);
     group_seat seat{std::move(members), me()};
     const int my_colour = place ? static_cast<int>(*place) : NCCL_SPLIT_NOCOLOR;
     const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;
@@ -312,7 +313,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
  private:
   friend communicator_base<nccl_communicator>;
   /// What the library's own exchanges need of each rank.
-  static constexpr offset_t usual_exchange = sizeof(detail::exchanging::envelope);
+  static constexpr offset_t usual_exchange = sizeof(detail::envelope);
 
   /// \param here the ranks of this process, where they are known
   nccl_communicator(detail::nccl::handle handle, group_seat seat,
@@ -391,7 +392,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
   static nccl_communicator wrap(ncclComm_t comm, bool owned, cudaStream_t stream,
                                 const nccl_options& options) {
-    require_deadline(options.deadline);
+    detail::require_deadline(options.deadline);
     if (comm == nullptr) reject("communicator", "null", "it must be one");
     detail::nccl::count_devices();
     detail::nccl::site at{0, stream, options.deadline};

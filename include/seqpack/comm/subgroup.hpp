@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/subgroup.hpp"
 #include "seqpack/comm/rank.hpp"
@@ -26,10 +27,10 @@ namespace seqpack {
 template <communicator C>
 C subgroup(C& parent, const std::vector<group_rank>& ranks) {
   const group_rank me = parent.rank();
-  [[maybe_unused]] const auto named = name_operation(parent, "subgroup");
-  detail::subgroups::require_one_list(
-      parent.members(), detail::exchanging::exchange_records(
-                            parent, "subgroup", detail::subgroups::describe(ranks, parent.size())));
+  [[maybe_unused]] const auto named = detail::name_operation(parent, "subgroup");
+  detail::require_one_list(
+      parent.members(),
+      detail::exchange_records(parent, "subgroup", detail::describe_list(ranks, parent.size())));
   const auto place = std::find(ranks.begin(), ranks.end(), me);
   const bool in_it = place != ranks.end();
   C made = parent.split(in_it ? std::optional<offset_t>(0) : std::nullopt, place - ranks.begin());

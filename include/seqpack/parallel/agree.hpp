@@ -30,10 +30,10 @@ namespace seqpack {
 template <communicator C>
 void agree(C& group, std::uint64_t value, std::string_view what) {
   group.rank();  // throws alone, and before anything is sent, where the caller is no member
-  detail::agreeing::call_record mine;
-  mine.subject = what.substr(0, detail::agreeing::call_record::longest_subject);
+  detail::call_record mine;
+  mine.subject = what.substr(0, detail::call_record::longest_subject);
   mine.numbers[0] = {mine.subject, value};
-  detail::agreeing::require_together(group, "agree", mine);
+  detail::require_together(group, "agree", mine);
 }
 
 /// The same for layouts on the host: whether all ranks put every token into the same place, and pad
@@ -52,10 +52,10 @@ template <communicator C, layout L>
   requires runs_on<host_t, L>
 void agree(C& group, const L& layout, std::string_view what = {}) {
   group.rank();
-  detail::agreeing::call_record mine;
-  mine.subject = what.substr(0, detail::agreeing::call_record::longest_subject);
+  detail::call_record mine;
+  mine.subject = what.substr(0, detail::call_record::longest_subject);
   mine.compare(fingerprint(layout));
-  detail::agreeing::require_together(group, "agree on a layout", mine);
+  detail::require_together(group, "agree on a layout", mine);
 }
 
 }  // namespace seqpack

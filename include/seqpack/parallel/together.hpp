@@ -40,25 +40,22 @@ template <communicator A, communicator B, class Call>
 auto together(A& first, B& second, std::string_view operation, const Call& call,
               std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
   if (first.size() == 1 && second.size() == 1) return call();
-  return detail::agreeing::call_together(operation, first.members(), mark, call,
-                                         [&](detail::agreeing::call_record& mine) {
-                                           if (first.size() > 1)
-                                             detail::agreeing::spread(first, operation, mine);
-                                           mine.first = first.members().to_world({0});
-                                           if (second.size() > 1)
-                                             detail::agreeing::spread(second, operation, mine);
-                                           if (mine.refused) throw mine.error();
-                                         });
+  return detail::call_together(operation, first.members(), mark, call,
+                               [&](detail::call_record& mine) {
+                                 if (first.size() > 1) detail::spread(first, operation, mine);
+                                 mine.first = first.members().to_world({0});
+                                 if (second.size() > 1) detail::spread(second, operation, mine);
+                                 if (mine.refused) throw mine.error();
+                               });
 }
 /// The same over one group.
 template <communicator C, class Call>
 auto together(C& group, std::string_view operation, const Call& call,
               std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
   if (group.size() == 1) return call();
-  return detail::agreeing::call_together(
-      operation, group.members(), mark, call, [&](const detail::agreeing::call_record& mine) {
-        detail::agreeing::require_together(group, operation, mine);
-      });
+  return detail::call_together(
+      operation, group.members(), mark, call,
+      [&](const detail::call_record& mine) { detail::require_together(group, operation, mine); });
 }
 
 /// A mark for `together`: a hash of numbers that must be the same on all ranks.

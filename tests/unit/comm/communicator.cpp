@@ -1,5 +1,6 @@
 #define BOOST_TEST_MODULE comm_communicator
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>
@@ -139,15 +140,15 @@ BOOST_AUTO_TEST_CASE(what_was_sent_and_what_was_to_be_received_is_kept) {
   const auto sent = std::make_shared<int>(1);
   const auto received = std::make_shared<int>(2);
   const auto fail = [] { throw deadline_passed("all_gather", std::chrono::milliseconds(5)); };
-  BOOST_CHECK_THROW(keeping(group, {sent, received, nullptr}, fail), deadline_passed);
+  BOOST_CHECK_THROW(detail::keeping(group, {sent, received, nullptr}, fail), deadline_passed);
   BOOST_TEST(group.kept.size() == 2u);
   BOOST_TEST(sent.use_count() == 2);
   BOOST_TEST(received.use_count() == 2);
-  BOOST_CHECK_THROW(keeping(group, sent, fail), deadline_passed);
+  BOOST_CHECK_THROW(detail::keeping(group, sent, fail), deadline_passed);
   BOOST_TEST(sent.use_count() == 3);
   // What is refused has not been given away.
-  BOOST_CHECK_THROW(keeping(group, {sent}, [] { reject("n", 1, "none"); }), invalid_input);
-  BOOST_CHECK_NO_THROW(keeping(group, {sent}, [] {}));
+  BOOST_CHECK_THROW(detail::keeping(group, {sent}, [] { reject("n", 1, "none"); }), invalid_input);
+  BOOST_CHECK_NO_THROW(detail::keeping(group, {sent}, [] {}));
   BOOST_TEST(sent.use_count() == 3);
 }
 
@@ -158,10 +159,10 @@ BOOST_AUTO_TEST_CASE(the_outermost_name_of_an_operation_counts) {
   } group;
   BOOST_TEST(group.text() == "MPI_Iallgather");
   {
-    const auto outer = name_operation(group, "broadcast_tensor");
+    const auto outer = detail::name_operation(group, "broadcast_tensor");
     BOOST_TEST(group.text() == "broadcast_tensor (MPI_Iallgather)");
     {
-      const auto inner = name_operation(group, "all_gather");
+      const auto inner = detail::name_operation(group, "all_gather");
       BOOST_TEST(group.text() == "broadcast_tensor (MPI_Iallgather)");
     }
     BOOST_TEST(group.text() == "broadcast_tensor (MPI_Iallgather)");

@@ -129,9 +129,9 @@ BOOST_AUTO_TEST_CASE(any_bytes_are_a_record_or_an_error) {
       }
     }
   };
-  detail::agreeing::call_record refused;
+  detail::call_record refused;
   refused.refuse("entry", "value", "requirement");
-  detail::agreeing::call_record accepted;
+  detail::call_record accepted;
   accepted.subject = "subject";
   accepted.compare({});
   read(refused);

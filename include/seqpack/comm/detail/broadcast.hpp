@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/element_type.hpp"
@@ -24,9 +25,9 @@
 #include "seqpack/comm/tensor.hpp"
 #include "seqpack/core/config.hpp"
 
-namespace seqpack {
+namespace seqpack::detail {
 
-namespace detail::records {
+namespace records {
 
 template <>
 struct traits<element_type> {
@@ -70,12 +71,10 @@ struct traits<memory_location> {
   }
 };
 
-}  // namespace detail::records
-
-namespace detail::broadcasting {
+}  // namespace records
 
 /// What one rank says about itself. The fixed-size header of the broadcast.
-struct header {
+struct broadcast_header {
   enum class brings : std::int32_t { nothing, a_type, a_tensor };
 
   brings what = brings::nothing;
@@ -89,80 +88,83 @@ struct header {
   memory_location found;
   memory_location wanted;
 
-  void write(detail::records::writer& to) const {
+  void write(records::writer& to) const {
     to.choice(what);
     for (const bool flag : {root_is_world, null, read_only, dense}) to.flag(flag);
     to.put(root);
-    detail::records::traits<element_type>::write(to, type);
-    detail::records::traits<tensor_shape>::write(to, shape);
+    records::traits<element_type>::write(to, type);
+    records::traits<tensor_shape>::write(to, shape);
     for (const memory_location& place : {found, wanted}) {
-      detail::records::traits<memory_location>::write(to, place);
+      records::traits<memory_location>::write(to, place);
     }
   }
-  static header read(detail::records::reader& from) {
-    header h;
+  static broadcast_header read(records::reader& from) {
+    broadcast_header h;
     h.what = from.choice("kind of the tensor", brings::a_tensor);
     h.root_is_world = from.flag("kind of the root");
     h.null = from.flag("null pointer");
     h.read_only = from.flag("read-only data");
     h.dense = from.flag("contiguous data");
     h.root = from.get<offset_t>();
-    h.type = detail::records::traits<element_type>::read(from);
-    h.shape = detail::records::traits<tensor_shape>::read(from);
-    h.found = detail::records::traits<memory_location>::read(from);
-    h.wanted = detail::records::traits<memory_location>::read(from);
+    h.type = records::traits<element_type>::read(from);
+    h.shape = records::traits<tensor_shape>::read(from);
+    h.found = records::traits<memory_location>::read(from);
+    h.wanted = records::traits<memory_location>::read(from);
     return h;
   }
 };
 
 /// Everything that can be wrong, in the same order on all ranks.
-class verdict {
+class broadcast_verdict {
  public:
-  verdict(const group_members& members, const std::vector<header>& headers)
+  broadcast_verdict(const group_members& members, const std::vector<broadcast_header>& headers)
       : members_(members), headers_(headers) {}
 
   /// \returns the root's header
   /// \throws collective_mismatch
-  const header& require() const {
+  const broadcast_header& require() const {
     require_root();
     require_tensor_on_root();
     require_size();
     require_buffers();
     require_equal(
-        "element type", [](const header& h) { return h.what != header::brings::nothing; },
-        [](const header& h) { return h.type.to_string(); },
-        [](const header& a, const header& b) { return a.type == b.type; });
+        "element type",
+        [](const broadcast_header& h) { return h.what != broadcast_header::brings::nothing; },
+        [](const broadcast_header& h) { return h.type.to_string(); },
+        [](const broadcast_header& a, const broadcast_header& b) { return a.type == b.type; });
     require_equal(
-        "shape", [](const header& h) { return h.what == header::brings::a_tensor; },
-        [](const header& h) { return h.shape.to_string(); },
-        [](const header& a, const header& b) { return a.shape == b.shape; });
+        "shape",
+        [](const broadcast_header& h) { return h.what == broadcast_header::brings::a_tensor; },
+        [](const broadcast_header& h) { return h.shape.to_string(); },
+        [](const broadcast_header& a, const broadcast_header& b) { return a.shape == b.shape; });
     return at(root());
   }
 
  private:
-  const header& at(group_rank rank) const { return headers_[static_cast<std::size_t>(rank.value)]; }
+  const broadcast_header& at(group_rank rank) const {
+    return headers_[static_cast<std::size_t>(rank.value)];
+  }
   group_rank root() const { return {headers_.front().root}; }
-  std::string name(group_rank rank) const { return detail::exchanging::rank_name(members_, rank); }
+  std::string name(group_rank rank) const { return rank_name(members_, rank); }
   std::string root_name() const { return "the root, " + name(root()); }
-  static std::string root_text(const header& h) {
+  static std::string root_text(const broadcast_header& h) {
     return (h.root_is_world ? "world rank " : "rank ") + std::to_string(h.root);
   }
 
   template <class Question, class Describe>
   void refuse(const Question& refused, const Describe& describe) const {
-    detail::exchanging::refuse(
-        detail::exchanging::ranks_where(members_.size(),
-                                        [&](std::size_t r) { return refused(headers_[r]); }),
+    detail::refuse(
+        ranks_where(members_.size(), [&](std::size_t r) { return refused(headers_[r]); }),
         [&](group_rank r) { return describe(r, at(r)); });
   }
 
   void require_root() const {
-    const header& first = headers_.front();
+    const broadcast_header& first = headers_.front();
     refuse(
-        [&](const header& h) {
+        [&](const broadcast_header& h) {
           return h.root != first.root || h.root_is_world != first.root_is_world;
         },
-        [&](group_rank r, const header& h) {
+        [&](group_rank r, const broadcast_header& h) {
           return collective_mismatch(
               r, "root on " + name(r), root_text(h),
               "all ranks must name the same one, and rank 0 names " + root_text(first));
@@ -177,13 +179,13 @@ class verdict {
   }
 
   void require_tensor_on_root() const {
-    if (at(root()).what == header::brings::a_tensor) return;
+    if (at(root()).what == broadcast_header::brings::a_tensor) return;
     throw collective_mismatch(root(), "tensor on " + root_name(), "absent",
                               "the root must bring the tensor");
   }
 
   void require_size() const {
-    const header& h = at(root());
+    const broadcast_header& h = at(root());
     const offset_t size = h.type.size();
     if (size > 0 && h.shape.elements() <= max_tokens / size) return;
     throw collective_mismatch(
@@ -194,25 +196,25 @@ class verdict {
   }
 
   void require_buffers() const {
-    refuse([](const header& h) { return h.null; },
-           [&](group_rank r, const header& h) {
+    refuse([](const broadcast_header& h) { return h.null; },
+           [&](group_rank r, const broadcast_header& h) {
              return collective_mismatch(
                  r, "data on " + name(r), "null",
                  "it must point to " + std::to_string(h.shape.elements()) + " elements");
            });
-    refuse([&](const header& h) { return h.read_only && &h != &at(root()); },
-           [&](group_rank r, const header&) {
+    refuse([&](const broadcast_header& h) { return h.read_only && &h != &at(root()); },
+           [&](group_rank r, const broadcast_header&) {
              return collective_mismatch(r, "data on " + name(r), "read-only",
                                         "only the root may bring data that cannot be written");
            });
-    refuse([](const header& h) { return !h.dense; },
-           [&](group_rank r, const header& h) {
+    refuse([](const broadcast_header& h) { return !h.dense; },
+           [&](group_rank r, const broadcast_header& h) {
              return collective_mismatch(r, "tensor on " + name(r),
                                         h.shape.to_string() + " with strides that leave gaps",
                                         "it must be contiguous, its last dimension fastest");
            });
-    refuse([](const header& h) { return !h.wanted.accepts(h.found); },
-           [&](group_rank r, const header& h) {
+    refuse([](const broadcast_header& h) { return !h.wanted.accepts(h.found); },
+           [&](group_rank r, const broadcast_header& h) {
              return collective_mismatch(
                  r, "data on " + name(r), h.found.to_string(),
                  "it must be " + h.wanted.to_string() + ", which the group moves there");
@@ -221,9 +223,9 @@ class verdict {
 
   template <class Has, class Text, class Equal>
   void require_equal(const char* what, const Has& has, const Text& text, const Equal& equal) const {
-    const header& expected = at(root());
-    refuse([&](const header& h) { return has(h) && !equal(h, expected); },
-           [&](group_rank r, const header& h) {
+    const broadcast_header& expected = at(root());
+    refuse([&](const broadcast_header& h) { return has(h) && !equal(h, expected); },
+           [&](group_rank r, const broadcast_header& h) {
              return collective_mismatch(
                  r, what + (" on " + name(r)), text(h),
                  "it must be " + text(expected) + ", the " + what + " on " + root_name());
@@ -231,27 +233,27 @@ class verdict {
   }
 
   const group_members& members_;
-  const std::vector<header>& headers_;
+  const std::vector<broadcast_header>& headers_;
 };
 
-inline void set_root(header& h, group_rank root, const group_members&) {
+inline void set_root(broadcast_header& h, group_rank root, const group_members&) {
   h.root = root.value;
 }
-inline void set_root(header& h, world_rank root, const group_members& members) {
+inline void set_root(broadcast_header& h, world_rank root, const group_members& members) {
   const auto rank = members.find(root);
   h.root_is_world = !rank;
   h.root = rank ? rank->value : root.value;
 }
 
 template <communicator C>
-header make_header(const std::optional<any_tensor_view>& mine, const element_type& expected,
-                   const C& group) {
-  header h;
+broadcast_header make_broadcast_header(const std::optional<any_tensor_view>& mine,
+                                       const element_type& expected, const C& group) {
+  broadcast_header h;
   h.wanted = group.location();
   h.type = expected;
-  if (expected != element_type()) h.what = header::brings::a_type;
+  if (expected != element_type()) h.what = broadcast_header::brings::a_type;
   if (!mine) return h;
-  h.what = header::brings::a_tensor;
+  h.what = broadcast_header::brings::a_tensor;
   h.type = mine->type;
   h.shape = mine->shape;
   h.read_only = mine->read_only;
@@ -266,7 +268,7 @@ header make_header(const std::optional<any_tensor_view>& mine, const element_typ
 using allocation = std::function<std::shared_ptr<void>(offset_t bytes)>;
 
 template <communicator C>
-std::shared_ptr<void> allocate(C& group, const allocation& given, offset_t bytes) {
+std::shared_ptr<void> allocate_for_broadcast(C& group, const allocation& given, offset_t bytes) {
   auto memory = given ? given(bytes) : group.allocate(bytes);
   if (memory == nullptr && bytes > 0) throw std::bad_alloc();
   return memory;
@@ -275,14 +277,14 @@ std::shared_ptr<void> allocate(C& group, const allocation& given, offset_t bytes
 /// The one broadcast under all the others.
 /// \param expected the element type of a rank that brings nothing, if it knows it
 template <communicator C, any_rank Root>
-any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& expected, Root root,
-               C& group, const allocation& given) {
+any_tensor run_broadcast(const std::optional<any_tensor_view>& mine, const element_type& expected,
+                         Root root, C& group, const allocation& given) {
   group.rank();  // throws alone, and before anything is sent, where the caller is no member
   [[maybe_unused]] const auto named = name_operation(group, "broadcast_tensor");
-  header local = make_header(mine, expected, group);
+  broadcast_header local = make_broadcast_header(mine, expected, group);
   set_root(local, root, group.members());
-  const auto headers = detail::exchanging::exchange_records(group, "broadcast_tensor", local);
-  const header& sent = verdict(group.members(), headers).require();
+  const auto headers = exchange_records(group, "broadcast_tensor", local);
+  const broadcast_header& sent = broadcast_verdict(group.members(), headers).require();
 
   const group_rank from{sent.root};
   any_tensor result;
@@ -291,7 +293,7 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
   } else {
     const offset_t bytes = sent.shape.elements() * sent.type.size();
     try {
-      auto memory = allocate(group, given, bytes);
+      auto memory = allocate_for_broadcast(group, given, bytes);
       void* const data = memory.get();
       result = any_tensor(any_tensor_view(data, sent.type, sent.shape), std::move(memory));
     } catch (...) {
@@ -305,6 +307,4 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
   return result;
 }
 
-}  // namespace detail::broadcasting
-
-}  // namespace seqpack
+}  // namespace seqpack::detail

@@ -37,13 +37,13 @@ struct invitation {
   ncclResult_t nccl = ncclSuccess;
   int device = 0;
 
-  void write(detail::records::writer& to) const {
+  void write(records::writer& to) const {
     to.raw(&id, sizeof id);
     to.put(static_cast<std::int32_t>(cuda));
     to.put(static_cast<std::int32_t>(nccl));
   }
   /// The device is of no use to others.
-  static invitation read(detail::records::reader& from) {
+  static invitation read(records::reader& from) {
     invitation r;
     from.raw(&r.id, sizeof r.id);
     r.cuda = static_cast<cudaError_t>(
@@ -74,9 +74,9 @@ inline void require_all(const std::vector<invitation>& all, const group_members&
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (all[r].cuda == cudaSuccess) continue;
     const group_rank rank{static_cast<offset_t>(r)};
-    throw communication_error(detail::exchanging::rank_name(members, rank) +
-                                  " has no device: CUDA error " + cudaGetErrorName(all[r].cuda),
-                              where);
+    throw communication_error(
+        rank_name(members, rank) + " has no device: CUDA error " + cudaGetErrorName(all[r].cuda),
+        where);
   }
   check_nccl(all.front().nccl, "ncclGetUniqueId on rank 0", nullptr, where);
 }

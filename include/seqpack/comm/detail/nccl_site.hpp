@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/source_location.hpp"

@@ -12,18 +12,20 @@
 #include <utility>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/move/field.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/move/rearrange.hpp"
 #include "seqpack/move/unpack.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/detail/verdict.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 
@@ -48,9 +50,9 @@ workspace<T> prepared(C& group, std::string_view operation, const L& layout, off
   group.rank();  // throws alone, and before anything is sent, where the caller is no member
   if (!check_all_ranks) return prepare();
   workspace<T> result;
-  detail::agreeing::call_record mine;
+  call_record mine;
   mine.numbers = {{{"payload", static_cast<std::uint64_t>(payload)}, {"element size", sizeof(T)}}};
-  const auto own = detail::agreeing::attempt(mine, "the call", group.members(), [&] {
+  const auto own = attempt(mine, "the call", group.members(), [&] {
     result = prepare();
     if constexpr (host_executor<E>) {
       mine.compare(fingerprint(layout));
@@ -58,8 +60,7 @@ workspace<T> prepared(C& group, std::string_view operation, const L& layout, off
       mine.compare_sizes(fingerprint_of_sizes(layout));
     }
   });
-  detail::agreeing::nesting(own,
-                            [&] { detail::agreeing::require_together(group, operation, mine); });
+  nesting(own, [&] { require_together(group, operation, mine); });
   return result;
 }
 
@@ -67,24 +68,23 @@ workspace<T> prepared(C& group, std::string_view operation, const L& layout, off
 template <executor E, communicator C, class View, class T>
 void require_shard(const E& where, const C& group, const View& view, const char* what,
                    const row_view<T>& mine) {
-  detail::require_same_stream(where, group);
-  detail::require_layout(view);
-  detail::require_equal(detail::alone, "context-parallel size of the layout", view.cp.size(),
-                        group.size(), "the ranks of the group");
-  detail::require_equal(detail::alone, (std::string(what) + " rows").c_str(), mine.rows,
-                        view.shard_tokens(), "the tokens of the layout in one shard");
-  detail::require_memory(detail::alone, what, mine.data, mine.rows * mine.payload);
+  require_same_stream(where, group);
+  require_layout(view);
+  require_equal(alone, "context-parallel size of the layout", view.cp.size(), group.size(),
+                "the ranks of the group");
+  require_equal(alone, (std::string(what) + " rows").c_str(), mine.rows, view.shard_tokens(),
+                "the tokens of the layout in one shard");
+  require_memory(alone, what, mine.data, mine.rows * mine.payload);
 }
 
 /// One rank needs no workspace, and what it gives is not looked at.
 template <class View, class T>
 void require_workspace(const View& view, offset_t payload, const given_rows<T>& given) {
   if (!given || view.cp.size() == 1) return;
-  detail::require_equal(detail::alone, "workspace rows", given->rows, view.rows(all_shards),
-                        "the tokens of all shards");
-  detail::require_equal(detail::alone, "workspace payload", given->payload, payload,
-                        "the payload of the shards");
-  detail::require_memory(detail::alone, "workspace", given->data, given->rows * given->payload);
+  require_equal(alone, "workspace rows", given->rows, view.rows(all_shards),
+                "the tokens of all shards");
+  require_equal(alone, "workspace payload", given->payload, payload, "the payload of the shards");
+  require_memory(alone, "workspace", given->data, given->rows * given->payload);
 }
 
 template <class T>
@@ -106,14 +106,14 @@ workspace<T> make_workspace(C& group, const View& view, offset_t payload,
 /// The memory of a table, and of arrays that say where its rows are.
 template <class Regions, class Table>
 void read_bounds(Regions& memory, const Table& table, const char* what) {
-  if constexpr (token_table<Table>) memory.read(table.bounds_touched(), detail::alone, what);
+  if constexpr (token_table<Table>) memory.read(table.bounds_touched(), alone, what);
 }
 
 /// Where gathered rows go: to a batch, or to the full row.
 struct to_batch {
   template <class E, class View, class Field>
   static void require(const View& view, const Field& f) {
-    detail::unpacking::require_field<E>(detail::alone, view, all_shards, f);
+    detail::unpacking::require_field<E>(alone, view, all_shards, f);
   }
   template <class E, class L, class Field>
   static void run(const E& where, const L& layout, const Field& f) {
@@ -123,7 +123,7 @@ struct to_batch {
 struct to_row {
   template <class E, class View, class Field>
   static void require(const View& view, const Field& f) {
-    detail::rearranging::require_field(detail::alone, view, all_shards, full_row, f);
+    detail::rearranging::require_field(alone, view, all_shards, full_row, f);
   }
   template <class E, class L, class Field>
   static void run(const E& where, const L& layout, const Field& f) {
@@ -135,7 +135,7 @@ struct to_row {
 struct from_batch {
   template <class E, class View, class Field>
   static void require(const View& view, const Field& f) {
-    detail::packing::require_field<E>(detail::alone, view, all_shards, f);
+    detail::packing::require_field<E>(alone, view, all_shards, f);
   }
   template <class E, class L, class Field>
   static void run(const E& where, const L& layout, const Field& f) {
@@ -145,7 +145,7 @@ struct from_batch {
 struct from_row {
   template <class E, class View, class Field>
   static void require(const View& view, const Field& f) {
-    detail::rearranging::require_field(detail::alone, view, full_row, all_shards, f);
+    detail::rearranging::require_field(alone, view, full_row, all_shards, f);
   }
   template <class E, class L, class Field>
   static void run(const E& where, const L& layout, const Field& f) {
@@ -173,15 +173,15 @@ void gather(std::string_view operation, const E& where, C& group, const L& layou
     const row_view<const T> gathered(mine.data, view.rows(all_shards), mine.payload);
     Spread::template require<E>(view, make_field(gathered, f.to, f.fill));
 
-    detail::regions<2, 2> memory;
+    regions<2, 2> memory;
     memory.read_layout(view);
     read_bounds(memory, f.to, "target bounds");
-    memory.write(f.to.touched(), detail::alone, "target");
+    memory.write(f.to.touched(), alone, "target");
     const bool used = given && group.size() > 1;
-    if (used) memory.write(given->touched(), detail::alone, "workspace");
+    if (used) memory.write(given->touched(), alone, "workspace");
     // A source that is this rank's part of the workspace stays where it is.
     if (!used || part_of(*given, group.rank(), mine.rows).data != mine.data) {
-      memory.read(mine.touched(), detail::alone, "source");
+      memory.read(mine.touched(), alone, "source");
     }
     memory.require_apart();
   };
@@ -191,7 +191,7 @@ void gather(std::string_view operation, const E& where, C& group, const L& layou
     return make_workspace(group, view, mine.payload, given);
   });
   row_view<const T> gathered = mine;  // the rows of the only rank are all rows
-  [[maybe_unused]] const auto here = detail::make_current(group);
+  [[maybe_unused]] const auto here = make_current(group);
   if (group.size() > 1) {
     keeping(group, work.memory,
             [&] { group.all_gather(mine.data, work.rows.data, mine.rows * mine.payload); });
@@ -226,12 +226,12 @@ void reduce(std::string_view operation, const E& where, C& group, const L& layou
     const row_view<T> all(mine.data, view.rows(all_shards), mine.payload);
     Collect::template require<E>(view, make_field(f.from, all, f.fill));
 
-    detail::regions<2, 2> memory;
+    regions<2, 2> memory;
     memory.read_layout(view);
-    memory.read(f.from.touched(), detail::alone, "source");
+    memory.read(f.from.touched(), alone, "source");
     read_bounds(memory, f.from, "source bounds");
-    memory.write(mine.touched(), detail::alone, "target");
-    if (given && group.size() > 1) memory.write(given->touched(), detail::alone, "workspace");
+    memory.write(mine.touched(), alone, "target");
+    if (given && group.size() > 1) memory.write(given->touched(), alone, "workspace");
     memory.require_apart();
   };
   [[maybe_unused]] const auto named = name_operation(group, operation);
@@ -239,7 +239,7 @@ void reduce(std::string_view operation, const E& where, C& group, const L& layou
     check();
     return make_workspace(group, view, mine.payload, given);
   });
-  [[maybe_unused]] const auto here = detail::make_current(group);
+  [[maybe_unused]] const auto here = make_current(group);
   const bool alone = group.size() == 1;
   Collect::run(where, layout, make_field(f.from, alone ? mine : work.rows, f.fill));
   if (!alone) {

@@ -17,7 +17,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/layout/layout_hash.hpp"
 
-namespace seqpack::detail::agreeing {
+namespace seqpack::detail {
 
 /// A number of one rank beside what it must be.
 struct difference {
@@ -47,17 +47,15 @@ void require_same(const group_members& members, const std::vector<Value>& values
                   const Describe& describe) {
   if (std::count(values.begin(), values.end(), values.front()) == std::ssize(values)) return;
   const std::size_t expected = most_common(values);
-  detail::exchanging::refuse(
-      detail::exchanging::ranks_where(members.size(),
-                                      [&](std::size_t r) { return values[r] != values[expected]; }),
-      [&](group_rank r) {
-        const difference d = describe(values[static_cast<std::size_t>(r.value)], values[expected]);
-        const group_rank reference{static_cast<offset_t>(expected)};
-        return collective_mismatch(r, d.name + " on " + detail::exchanging::rank_name(members, r),
-                                   d.found,
-                                   "it must be " + d.expected + ", as on " +
-                                       detail::exchanging::rank_name(members, reference));
-      });
+  refuse(ranks_where(members.size(), [&](std::size_t r) { return values[r] != values[expected]; }),
+         [&](group_rank r) {
+           const difference d =
+               describe(values[static_cast<std::size_t>(r.value)], values[expected]);
+           const group_rank reference{static_cast<offset_t>(expected)};
+           return collective_mismatch(
+               r, d.name + " on " + rank_name(members, r), d.found,
+               "it must be " + d.expected + ", as on " + rank_name(members, reference));
+         });
 }
 
 /// The same for numbers.
@@ -95,4 +93,4 @@ inline difference describe_layouts(const layout_fingerprint& found,
   return {"layout hash", hex(found.hash), hex(expected.hash)};
 }
 
-}  // namespace seqpack::detail::agreeing
+}  // namespace seqpack::detail

@@ -9,7 +9,7 @@
 
 #include "seqpack/comm/detail/record.hpp"
 
-namespace seqpack::detail::agreeing {
+namespace seqpack::detail {
 
 /// Where the name of a rank ends that begins there, "rank 1" or "rank 1 (world rank 3)"; elsewhere
 /// the place itself.
@@ -62,12 +62,12 @@ struct refusal {
         value(shortened(is, value_room)),
         requirement(shortened(must, room - entry.size() - value.size())) {}
 
-  void write(detail::records::writer& to) const {
+  void write(records::writer& to) const {
     to.text(entry);
     to.text(value);
     to.text(requirement);
   }
-  static refusal read(detail::records::reader& from) {
+  static refusal read(records::reader& from) {
     refusal r;
     r.entry = from.text("entry", room);
     r.value = from.text("value", room);
@@ -76,4 +76,4 @@ struct refusal {
   }
 };
 
-}  // namespace seqpack::detail::agreeing
+}  // namespace seqpack::detail

@@ -28,9 +28,9 @@
 #include "seqpack/parallel/detail/majority.hpp"
 #include "seqpack/parallel/detail/refusal.hpp"
 
-namespace seqpack {
+namespace seqpack::detail {
 
-namespace detail::records {
+namespace records {
 
 template <>
 struct traits<layout_fingerprint> {
@@ -51,9 +51,7 @@ struct traits<layout_fingerprint> {
   }
 };
 
-}  // namespace detail::records
-
-namespace detail::agreeing {
+}  // namespace records
 
 /// A number that must be the same on all ranks. Its name does not travel: all make the same call.
 struct common_number {
@@ -97,7 +95,7 @@ struct call_record {
     refused = true;
     has_rank = true;
     rank = e.rank().value;
-    const std::string name = detail::exchanging::rank_name(members, e.rank());
+    const std::string name = rank_name(members, e.rank());
     const bool named = e.entry().ends_with(name);
     const std::string what = e.entry().substr(0, e.entry().size() - (named ? name.size() : 0));
     why = {what, e.value(), e.requirement(), named ? name : ""};
@@ -119,15 +117,14 @@ struct call_record {
   }
   /// The name stays, whatever has to be cut.
   void name_rank(const group_members& members, group_rank r) {
-    why = {why.entry, why.value, why.requirement,
-           " on " + detail::exchanging::rank_name(members, r)};
+    why = {why.entry, why.value, why.requirement, " on " + rank_name(members, r)};
     has_rank = true;
     rank = r.value;
   }
   /// The refusal as all ranks throw it.
   collective_mismatch error() const { return {{rank}, why.entry, why.value, why.requirement}; }
 
-  void write(detail::records::writer& to) const {
+  void write(records::writer& to) const {
     to.flag(refused);
     to.put(first.value);
     if (refused) {
@@ -138,9 +135,9 @@ struct call_record {
     to.text(std::string_view(subject).substr(0, longest_subject));
     for (const common_number& n : numbers) to.put(n.value);
     to.choice(of_layout);
-    if (of_layout != known::nothing) detail::records::traits<layout_fingerprint>::write(to, layout);
+    if (of_layout != known::nothing) records::traits<layout_fingerprint>::write(to, layout);
   }
-  static call_record read(detail::records::reader& from) {
+  static call_record read(records::reader& from) {
     call_record r;
     r.refused = from.flag("verdict");
     r.first = {from.size("first rank of the group")};
@@ -153,8 +150,7 @@ struct call_record {
     r.subject = from.text("subject of the agreement", longest_subject);
     for (common_number& n : r.numbers) n.value = from.get<std::uint64_t>();
     r.of_layout = from.choice("kind of the layout", known::all);
-    if (r.of_layout != known::nothing)
-      r.layout = detail::records::traits<layout_fingerprint>::read(from);
+    if (r.of_layout != known::nothing) r.layout = records::traits<layout_fingerprint>::read(from);
     return r;
   }
 };
@@ -165,16 +161,13 @@ struct call_record {
 /// about the first that is not with the majority, naming all of them.
 inline void require_all(const group_members& members, const std::vector<call_record>& all,
                         const call_record& mine) {
-  detail::exchanging::refuse(
-      detail::exchanging::ranks_where(members.size(),
-                                      [&](std::size_t r) { return all[r].refused; }),
-      [&](group_rank r) {
-        const call_record& found = all[static_cast<std::size_t>(r.value)];
-        if (found.has_rank) return found.error();
-        return collective_mismatch(
-            r, found.why.entry + " on " + detail::exchanging::rank_name(members, r),
-            found.why.value, found.why.requirement);
-      });
+  refuse(ranks_where(members.size(), [&](std::size_t r) { return all[r].refused; }),
+         [&](group_rank r) {
+           const call_record& found = all[static_cast<std::size_t>(r.value)];
+           if (found.has_rank) return found.error();
+           return collective_mismatch(r, found.why.entry + " on " + rank_name(members, r),
+                                      found.why.value, found.why.requirement);
+         });
   const auto each = [&](const auto& get) {
     std::vector<decltype(get(mine))> values;
     values.reserve(all.size());
@@ -209,7 +202,7 @@ inline void require_all(const group_members& members, const std::vector<call_rec
 /// \throws collective_mismatch as require_all, and where ranks call something else.
 template <communicator C>
 void require_together(C& group, std::string_view operation, const call_record& mine) {
-  require_all(group.members(), detail::exchanging::exchange_records(group, operation, mine), mine);
+  require_all(group.members(), exchange_records(group, operation, mine), mine);
 }
 
 /// The members of a group under the names of the first ranks of the groups that they have been in
@@ -231,7 +224,7 @@ template <communicator C>
 void spread(C& group, std::string_view operation, call_record& mine) {
   std::vector<call_record> all;
   try {
-    all = detail::exchanging::exchange_records(group, operation, mine);
+    all = exchange_records(group, operation, mine);
   } catch (const collective_mismatch& e) {  // some ranks call something else
     if (!mine.refused) {
       mine.refuse(e, group.members());
@@ -318,6 +311,4 @@ auto call_together(std::string_view operation, const group_members& members, std
   if constexpr (!empty) return std::move(*result);
 }
 
-}  // namespace detail::agreeing
-
-}  // namespace seqpack
+}  // namespace seqpack::detail
