@@ -323,36 +323,6 @@ BOOST_FIXTURE_TEST_CASE(no_member_and_no_arrays, fixture) {
   nothing_written();
 }
 
-BOOST_AUTO_TEST_CASE(long_texts_are_cut) {
-  detail::call_record record;
-  record.refuse(std::string(100, 'e'), std::string(100, 'v'), std::string(100, 'r'));
-  record = detail::records::read<detail::call_record>(detail::records::write(record));
-  BOOST_CHECK_EXCEPTION(detail::require_all(group_members::all(1), {record}, record),
-                        collective_mismatch,
-                        says(std::string(92, 'e') + " ... on rank 0 is " + std::string(36, 'v') +
-                             " ...: " + std::string(52, 'r') + " ..."));
-}
-
-BOOST_AUTO_TEST_CASE(what_ranks_say_of_their_calls_is_compared) {
-  detail::call_record usual;
-  usual.numbers = {{{"payload", 2}, {"element size", sizeof(float)}}};
-  usual.compare_sizes({});
-  const auto refuse = [&](const detail::call_record& other, const std::string& text) {
-    BOOST_CHECK_EXCEPTION(detail::require_all(group_members::all(2), {usual, other}, usual),
-                          collective_mismatch, says(text));
-  };
-  detail::call_record other = usual;
-  other.numbers[1].value = sizeof(double);
-  refuse(other, "element size on rank 1 is 8: it must be 4, as on rank 0");
-  other = usual;
-  other.numbers[0].value = 3;
-  refuse(other, "payload on rank 1 is 3: it must be 2, as on rank 0");
-  other = usual;
-  other.layout.total_tokens = 5;
-  refuse(other, "total tokens on rank 1 is 5: it must be 0, as on rank 0");
-  BOOST_CHECK_NO_THROW(detail::require_all(group_members::all(2), {usual, usual}, usual));
-}
-
 BOOST_FIXTURE_TEST_CASE(bounds_of_a_ragged_gradient_are_read, fixture) {
   // Two sequences of the layout; the offsets lie where the target is written.
   std::vector<std::int64_t> values(6, 1);

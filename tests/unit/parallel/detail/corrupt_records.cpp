@@ -2,7 +2,9 @@
 #define BOOST_TEST_MODULE parallel_corrupt_records
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
+#include <exception>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -77,6 +79,22 @@ BOOST_AUTO_TEST_CASE(records_of_a_step) {
               "value" + from_1 + "500 characters: it must have at most 192");
   refuse_step(refusing(22, std::uint16_t{192}),
               "requirement" + from_1 + "text with a null character: it must have none");
+}
+
+BOOST_AUTO_TEST_CASE(a_step_of_one_group) {
+  forged_group other_mark(put_at(11, std::uint64_t{8}));
+  refuse(
+      [&] { together(other_mark, "step", [] {}, 7); },
+      "hash of the options, sizes or order of the call on rank 1 (world rank 3) is 8: it must be "
+      "7, as on rank 0");
+  forged_group same;
+  BOOST_TEST(together(same, "step", [] { return 5; }, 7) == 5);
+  const auto fail = [] { throw std::logic_error("out of order"); };
+  BOOST_CHECK_EXCEPTION(together(same, "step", fail), collective_mismatch, [](const auto& e) {
+    BOOST_TEST(e.what() == "step on rank 0 is refused: out of order; refused on 2 ranks: 0, 1");
+    BOOST_CHECK_THROW(std::rethrow_if_nested(e), std::logic_error);
+    return true;
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_rank_that_gets_a_corrupt_record_tells_the_other_group) {
