@@ -1,5 +1,5 @@
 /// \file
-/// broadcast_tensor: a tensor from one rank to all, checked on all.
+/// broadcast_tensor: sends a tensor from one rank to all, checked on all of them.
 #pragma once
 
 #include <functional>
@@ -16,10 +16,10 @@
 
 namespace seqpack {
 
-/// What broadcast_tensor may be told.
+/// Options of broadcast_tensor.
 struct broadcast_options {
-  /// Makes the memory of a rank that brings none: so many bytes, aligned for any element, where the
-  /// communicator moves memory. None: the communicator's own.
+  /// Allocates `bytes` bytes on a rank that brings no tensor: aligned for any element, in memory that
+  /// the communicator moves. Empty: the communicator's own allocation.
   std::function<std::shared_ptr<void>(offset_t bytes)> allocate = {};
 };
 
@@ -33,7 +33,7 @@ struct broadcast_options {
 ///
 /// **Collective**: an exchange of a header of fixed size, then the data; no data moves for a tensor
 /// without elements. The host waits for the header; the data are stream-ordered, so that where the
-/// group has a stream, `group.wait()` is what returns when they are there and what has a deadline.
+/// group has a stream, `group.wait()` returns when they have arrived, and has the deadline.
 ///
 /// \tparam T the element type, static; ranks that bring nothing say with it what they expect
 /// \param mine this rank's tensor, or nothing; contiguous, in memory that the group moves

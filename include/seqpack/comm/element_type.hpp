@@ -17,10 +17,10 @@
 
 namespace seqpack {
 
-/// What ranks call an element type. Arithmetic types are named by what they hold ("int64", not
+/// The name of an element type between ranks. Arithmetic types are named by what they hold ("int64", not
 /// "long"); every other type, such as half, bfloat16, fp8 or a struct, by its spelling in the
-/// program. Specialise it for a name of one's own, for example one that programs in other languages
-/// or of other compilers use.
+/// program. Specialise it for another name, for example one that programs in other languages or of
+/// other compilers use.
 template <element T>
 struct element_traits {
   static constexpr std::string_view name() {
@@ -32,14 +32,14 @@ struct element_traits {
   }
 };
 
-/// An element type at run time: a name and a size in bytes. Any name will do; two types are the
-/// same where both agree. Trivially copyable, so that it travels.
+/// An element type at run time: a name and a size in bytes. Any name is valid; two types are equal
+/// if both agree. Trivially copyable, so that ranks can exchange it.
 class element_type {
  public:
-  /// The longest name that is kept as it is; of a longer one the end becomes a hash of the whole.
+  /// The longest name that is kept unchanged; the end of a longer one is replaced by a hash of it.
   static constexpr std::size_t longest_name = 47;
 
-  /// No type: it is equal to no other one.
+  /// No type; it differs from every type.
   constexpr element_type() = default;
   /// \throws invalid_input for a size below 1 and for an empty name.
   constexpr element_type(std::string_view name, offset_t size) : size_(size) {
@@ -53,7 +53,7 @@ class element_type {
       name_[k] = "0123456789abcdef"[hash & 15];
     }
   }
-  /// The type of the program.
+  /// The element type of T.
   template <element T>
   static constexpr element_type of() {
     using plain = std::remove_cv_t<T>;

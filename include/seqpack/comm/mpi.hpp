@@ -1,5 +1,5 @@
 /// \file
-/// Groups of processes over MPI; they move host memory. CMake component: seqpack::mpi.
+/// mpi_communicator: groups of processes over MPI, which move host memory. CMake component: seqpack::mpi.
 #pragma once
 
 #include <mpi.h>
@@ -33,12 +33,12 @@
 
 namespace seqpack {
 
-/// What an MPI communicator may be told.
+/// Options of an MPI communicator.
 struct mpi_options {
   /// How long a collective waits for another rank.
   std::chrono::milliseconds deadline = default_deadline;
-  /// The largest count that one call of MPI is given: larger operations are split. Smaller than
-  /// MPI's own only for tests. The same on all ranks.
+  /// The largest count passed to one call of MPI: larger operations are split. Below MPI's own limit
+  /// only in tests. The same on all ranks.
   offset_t largest_count = INT_MAX;
 };
 
@@ -68,11 +68,11 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// (docs/performance.md), and what a rank without memory for the whole needs.
   static constexpr offset_t piece = 4 << 20;
 
-  /// A communicator of its own with the members of another: messages of the two never meet. The one
-  /// to choose in doubt. **Collective** over the members of `original`, on which the ranks meet
+  /// A communicator of its own with the members of another: messages of the two never meet. Choose
+  /// this one in doubt. **Collective** over the members of `original`, on which the ranks meet
   /// before MPI begins: an unfinished duplicate would keep MPI from making any other communicator.
   /// Where a rank does not come, a barrier stays pending on `original`: its collectives cannot be used
-  /// any more on the ranks that have waited, the caller's own neither, and duplicate(), adopt() and
+  /// any more on the ranks that have waited, nor those that the caller makes itself, and duplicate(), adopt() and
   /// borrow() refuse it there with a communication_error. Copies made of it before can be used.
   /// \throws invalid_input for MPI_COMM_NULL, an intercommunicator, a bad option; mpi_error;
   /// deadline_passed.
@@ -119,7 +119,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   MPI_Comm get() const noexcept { return handle_.get(); }
   std::chrono::milliseconds deadline() const noexcept { return options_.deadline; }
 
-  /// Few bytes of every rank, over on return. The memory is the library's while MPI has it.
+  /// An all-gather of few bytes, complete on return. MPI works on memory of the library.
   void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
     require_usable();
     require_count(bytes);
@@ -154,7 +154,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     }
   }
 
-  /// Everything is over on return of every call.
+  /// Every call has completed when it returns.
   void wait() { require_usable(); }
 
   /// Collective over the members. What all ranks pass is exchanged first, and then the ranks meet
@@ -257,7 +257,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
 
   /// Waits for a request until the deadline.
   /// \param idle is called now and then
-  /// \returns whether it is over; the code of MPI in `code`
+  /// \returns whether it has completed; the code of MPI in `code`
   template <class Idle>
   static bool wait_for(MPI_Request& request, const mpi_options& options, int& code,
                        const Idle& idle) {
@@ -272,7 +272,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
       return false;
     });
   }
-  /// Runs an operation while there is no object yet.
+  /// Runs an operation before there is an object.
   template <class Start>
   static void run_alone(const std::string& call, const mpi_options& options, const Start& start,
                         source_location where = source_location::current()) {
@@ -299,7 +299,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     give_up(error.reason());
     throw error;
   }
-  /// Starts an operation, and sees to its end.
+  /// Starts an operation, and waits until it completes.
   template <class Start>
   void run(const char* call, const Start& start, needs who = needs::all_ranks,
            source_location where = source_location::current()) {

@@ -1,5 +1,5 @@
 /// \file
-/// MPI as a whole: its errors, its beginning and its end. CMake component: seqpack::mpi.
+/// mpi_environment: MPI from initialisation to finalisation; and its errors. CMake component: seqpack::mpi.
 #pragma once
 
 #include <mpi.h>
@@ -48,7 +48,7 @@ inline void check_mpi(int code, const char* operation,
   if (code != MPI_SUCCESS) throw mpi_error(code, operation, where);
 }
 
-/// MPI from its initialisation to its end, where the program does not care for that itself. One
+/// Initialises and finalises MPI, for programs that do not do so themselves. One
 /// object at the beginning of main, before any communicator. Errors of MPI_COMM_WORLD come back as
 /// codes and do not end the program; that must stay so.
 ///

@@ -1,5 +1,5 @@
 /// \file
-/// Groups of CUDA devices over NCCL; they move device memory. CMake component: seqpack::nccl. Needs
+/// nccl_communicator: groups of CUDA devices over NCCL, which move device memory. CMake component: seqpack::nccl. Needs
 /// the toolkit's and NCCL's headers, and no CUDA compiler.
 #pragma once
 
@@ -40,7 +40,7 @@
 
 namespace seqpack {
 
-/// What an NCCL communicator may be told.
+/// Options of an NCCL communicator.
 struct nccl_options {
   /// How long a collective waits for another rank, and how long wait() waits for the stream.
   std::chrono::milliseconds deadline = default_deadline;
@@ -69,7 +69,7 @@ struct nccl_options {
 /// data, so that no memory is in flight any more. Outputs may be half written. The abort, and what
 /// else is in the stream, are given the deadline once more. NCCL's own abort has none: it may wait
 /// for other work on the device, and for ranks of the node that live and do not come to theirs.
-/// When the time is over, it goes on in a thread that is left alone; that thread, NCCL's
+/// When the time has passed, it goes on in a thread that is left alone; that thread, NCCL's
 /// communicator and what NCCL has allocated for it are kept until the abort or the process ends.
 /// The reason that all further calls give then ends with "NCCL has not ended the communicator", or
 /// with "the stream is still busy": memory that was passed to operations may be in use for as long
@@ -84,8 +84,8 @@ struct nccl_options {
 /// **Memory of pools**: between devices of one process NCCL may use a rank's memory from another
 /// device, which memory of a stream-ordered pool refuses until the pool is told otherwise. The
 /// devices that a process makes groups on are given access to the current pool of one another,
-/// cudaMallocAsync's, when a group is made, and whenever allocate() finds another pool there. A pool
-/// of one's own needs give_access(). Memory of a pool that a device of the group in this process
+/// that of cudaMallocAsync, when a group is made, and whenever allocate() finds another pool there. A pool
+/// of the program's own needs give_access(). Memory of a pool that a device of the group in this process
 /// cannot use is refused: invalid_input on this rank alone before anything is sent, and
 /// collective_mismatch on all ranks from broadcast_tensor. Memory of graphs, and of groups that were
 /// adopted or borrowed, is not looked at, nor any where the runtime knows no driver, or where
@@ -188,7 +188,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
 
   /// Gives the other devices that this process has groups on access to the memory of a pool of the
   /// communicator's device, what is there and what comes, so that the group can move memory of a
-  /// device_pool, or of any pool of one's own. Not collective.
+  /// device_pool, or of any other pool. Not collective.
   /// \throws cuda_error
   void give_access(cudaMemPool_t pool) const {
     check_cuda(detail::nccl::group_devices::of_process().open(at().device, pool));
@@ -209,7 +209,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
                                   : memory_location::on_device(found.device);
   }
 
-  /// The group's device as the current one, for as long as the result lives.
+  /// Makes the group's device the current one, for as long as the result lives.
   [[nodiscard]] detail::nccl::current_device make_current() const {
     return detail::nccl::current_device(at().device);
   }
@@ -219,8 +219,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   cudaStream_t stream() const noexcept { return at().stream; }
   std::chrono::milliseconds deadline() const noexcept { return at().deadline; }
 
-  /// Few bytes of every rank, in host memory, over on return, as is everything before in the
-  /// stream.
+  /// An all-gather of few bytes of host memory. It has completed on return, as has everything
+  /// preceding it in the stream.
   /// \throws deadline_passed, nccl_error; cuda_error, also for a rank without memory for it, after
   /// which the others wait for it until their deadline; it must not be captured.
   void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
@@ -251,8 +251,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     broadcast_pieces(bytes, root, [&](offset_t) { return bounce.get(); });
   }
 
-  /// Until everything in the stream is over, the caller's own work too.
-  /// \throws deadline_passed where it is not before the deadline; nccl_error for an asynchronous
+  /// Returns when everything in the stream has completed, the caller's own work too.
+  /// \throws deadline_passed where it has not before the deadline; nccl_error for an asynchronous
   /// error; cuda_error for one of the stream, and, leaving all as it is, where the stream is being
   /// captured.
   void wait() {
@@ -496,7 +496,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     }
   }
 
-  /// Device memory for the exchanges, so many bytes at least.
+  /// Device memory for the exchanges, at least `bytes` bytes.
   std::byte* reserve(offset_t bytes) {
     if (bytes > reserved_) {
       try {

@@ -1,5 +1,5 @@
 /// \file
-/// What goes wrong in a call of NCCL. CMake component: seqpack::nccl.
+/// Errors of NCCL. CMake component: seqpack::nccl.
 #pragma once
 
 #include <nccl.h>

@@ -10,8 +10,8 @@
 
 namespace seqpack {
 
-/// NCCL's name for a type that it reduces, as `value`. Specialise it for a type of one's own that
-/// is laid out as one of these; all others travel, and cannot be reduced.
+/// NCCL's name for a type that it reduces, as `value`. Specialise it for a user-defined type
+/// that is laid out as one of these; all others travel, and cannot be reduced.
 template <class T>
 struct nccl_type {};
 /// Every integer of 1, 4 or 8 bytes; NCCL has none of 2.

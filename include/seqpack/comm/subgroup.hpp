@@ -1,5 +1,5 @@
 /// \file
-/// A group from a list of ranks.
+/// subgroup: makes a group from a list of ranks.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// agree: whether all ranks of a group have the same number, or the same layout.
+/// agree: makes sure that all ranks of a group have the same number, or the same layout.
 #pragma once
 
 #include <cstdint>

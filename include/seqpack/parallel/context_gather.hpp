@@ -1,6 +1,6 @@
 /// \file
-/// From the shards of all context-parallel ranks to the batch or the full row, and the gradients
-/// back.
+/// Gathers the shards of all context-parallel ranks to the batch or the full row, and scatters
+/// gradients back.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 
 namespace seqpack {
 
-/// What the calls of this file may be told.
+/// Options of the gathers and their transposes.
 struct context_gather_options {
   /// Exchanges the verdict of every rank first, so that all ranks fail together. One exchange more,
   /// which the host waits for. It must be the same on all ranks: the exchange of one would meet the

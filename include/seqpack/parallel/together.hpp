@@ -1,5 +1,5 @@
 /// \file
-/// together: a step that may be refused on one rank, so that it is refused on all.
+/// together: makes a call on all ranks, and refuses it on all where one rank refuses it.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
 /// \file
-/// The first half of every collective of the library that is checked on all ranks: a record of
-/// fixed size from each, so that all of them come to the same verdict.
+/// Exchanges a record of fixed size of each rank: the first half of every collective that is checked
+/// on all ranks, so that all of them come to the same verdict.
 // For the folders above too.
 #pragma once
 
@@ -129,7 +129,7 @@ std::vector<Record> read_records(const group_members& members,
   return found;
 }
 
-/// Exchanges one record of each rank. One collective, over on return.
+/// Exchanges one record of each rank. One collective, complete on return.
 /// \returns the records in the order of the ranks
 /// \throws collective_mismatch on all ranks where not all of them call this operation, and on those
 /// that have received a record which no rank can have sent.
@@ -172,7 +172,7 @@ struct split_result {
   group_members members;
 };
 
-/// One collective, over on return; the same on all ranks of a group.
+/// One collective, complete on return; the same on all ranks of a group.
 template <communicator C>
 split_result agree_on_split(C& parent, std::optional<offset_t> colour, offset_t key) {
   const auto records =

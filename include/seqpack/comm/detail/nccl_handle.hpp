@@ -30,8 +30,8 @@ constexpr bool has_failed(ncclResult_t code) noexcept {
   return code != ncclSuccess && code != ncclInProgress;
 }
 
-/// A call of NCCL that has no deadline of its own, made by a thread of its own, which goes on for
-/// as long as the call does. Where there is no thread to be had, it is over when the object is
+/// A call of NCCL that has no deadline of its own, made by a thread of its own, which
+/// lasts as long as the call does. Where no thread can be made, it has completed when the object is
 /// made.
 class background_call {
  public:
@@ -96,12 +96,12 @@ class handle {
   }
   /// Where a call of NCCL writes it, at once or from a thread of its own later.
   ncclComm_t* address() noexcept { return comm_.get(); }
-  /// Its setup is over.
+  /// Its setup has completed.
   void ready() noexcept { ends_ = end::destroy; }
   /// NCCL makes another one of this one, and may write it until an abort of this one is over.
   void makes(const handle& part) noexcept { part_ = part.comm_; }
 
-  /// Waits until what NCCL does of this communicator outside of streams is over.
+  /// Waits until what NCCL does for this communicator outside of streams has completed.
   /// \param code what the call returned
   /// \throws nccl_error, deadline_passed
   void settle(ncclResult_t code, const char* operation, source_location where) const {
@@ -115,7 +115,7 @@ class handle {
   }
 
   /// Ends what is in flight, and the communicator with it. The stream goes on without the data.
-  /// \returns what did not come to its end before the deadline passed once more, to be put behind
+  /// \returns what did not come to its end before the deadline passed once more, to be put after
   /// the reason of the abort; nothing where all of it did.
   const char* abort() noexcept {
     if (get() == nullptr) return "";
@@ -147,8 +147,8 @@ class handle {
     return {at_.device, [call, comm, written = std::pair(comm_, part_)] { return call(comm); }};
   }
 
-  /// Lets everything come to its end.
-  /// \returns whether it did, without errors, before the deadline passed.
+  /// Waits until everything has completed.
+  /// \returns whether it has, without errors, before the deadline passed.
   bool finalize() const noexcept {
     ncclComm_t const comm = get();
     if (!at_.is_captured()) {

@@ -119,7 +119,7 @@ class reader {
   std::size_t used_ = 0;
 };
 
-/// How a type travels: `void write(writer&, const T&)` and `T read(reader&)`, both static. By default
+/// How a type is written and read: `void write(writer&, const T&)` and `T read(reader&)`, both static. By default
 /// by members of that kind.
 template <class T>
 struct traits {};
