@@ -18,8 +18,8 @@ namespace seqpack {
 
 /// Options of broadcast_tensor.
 struct broadcast_options {
-  /// Allocates `bytes` bytes on a rank that brings no tensor: aligned for any element, in memory that
-  /// the communicator moves. Empty: the communicator's own allocation.
+  /// Allocates `bytes` bytes on a rank that brings no tensor: aligned for any element, in memory
+  /// that the communicator moves. Empty: the communicator's own allocation.
   std::function<std::shared_ptr<void>(offset_t bytes)> allocate = {};
 };
 

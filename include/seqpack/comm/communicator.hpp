@@ -1,5 +1,6 @@
 /// \file
-/// The communicator concept, what a group of ranks can do together, and the base class of its models.
+/// The communicator concept, what a group of ranks can do together, and the base class of its
+/// models.
 #pragma once
 
 #include <concepts>
@@ -67,11 +68,11 @@ struct memory_location {
 /// - `c.all_reduce(in, out, n, how)`: element-wise over the ranks, the same result on every rank
 /// - `c.reduce_scatter(in, out, n, how)`: the same of size() * n elements, of which a rank gets n
 /// - `c.broadcast(data, n, root)`: the root's elements to every rank
-/// - `c.join_broadcast(bytes, root)`: takes part in a broadcast of `bytes` bytes, on a rank that is not
-///   the root and has no memory for them
+/// - `c.join_broadcast(bytes, root)`: takes part in a broadcast of `bytes` bytes, on a rank that is
+///   not the root and has no memory for them
 /// - `c.exchange(mine, all, bytes)`: an all-gather of few bytes of host memory, complete on return
-/// - `c.split(colour, key)`: new groups of the ranks that name the same colour, in the order of their
-///   keys, then ranks; a rank that names none is a member of none
+/// - `c.split(colour, key)`: new groups of the ranks that name the same colour, in the order of
+///   their keys, then ranks; a rank that names none is a member of none
 /// - `c.wait()`: returns when everything put into the stream so far has completed
 /// - `c.allocate(bytes)`: allocates memory that c can move; the result owns it
 /// - `c.location()`, `c.location_of(p)`: the memory that c moves, and that p points to
@@ -117,9 +118,9 @@ struct group_seat {
   std::optional<group_rank> rank() const noexcept { return members.find(me); }
 };
 
-/// The base class of the library's models: who is who, and the checks of what the caller passes. The
-/// checks are the caller's alone: one rank that fails them leaves the others waiting until their
-/// deadline. broadcast_tensor and agree, for example, fail on all ranks together.
+/// The base class of the library's models: who is who, and the checks of what the caller passes.
+/// The checks are the caller's alone: one rank that fails them leaves the others waiting until
+/// their deadline. broadcast_tensor and agree, for example, fail on all ranks together.
 ///
 /// A model derives from it and defines `reduces`, `require_usable()`, which throws where the caller
 /// is not a member or the communicator has given up, and, for sizes that are not 0:
@@ -199,7 +200,8 @@ class communicator_base {
     if (n > 0) model().broadcast_bytes(data, n * static_cast<offset_t>(sizeof(T)), root);
   }
 
-  /// Names what the group is asked for, in errors, for as long as it lives. The outermost one counts.
+  /// Names what the group is asked for, in errors, for as long as it lives. The outermost one
+  /// counts.
   class [[nodiscard]] named_operation {
    public:
     named_operation(communicator_base& group, std::string_view name)

@@ -17,10 +17,10 @@
 
 namespace seqpack {
 
-/// The name of an element type between ranks. Arithmetic types are named by what they hold ("int64", not
-/// "long"); every other type, such as half, bfloat16, fp8 or a struct, by its spelling in the
-/// program. Specialise it for another name, for example one that programs in other languages or of
-/// other compilers use.
+/// The name of an element type between ranks. Arithmetic types are named by what they hold
+/// ("int64", not "long"); every other type, such as half, bfloat16, fp8 or a struct, by its
+/// spelling in the program. Specialise it for another name, for example one that programs in other
+/// languages or of other compilers use.
 template <element T>
 struct element_traits {
   static constexpr std::string_view name() {

@@ -13,9 +13,9 @@
 
 namespace seqpack {
 
-/// Ranks called a collective with arguments that do not match, or one of them with arguments that are
-/// wrong. All ranks of the group throw it with the same text, nothing has been written on
-/// any of them, and the group can be used.
+/// Ranks called a collective with arguments that do not match, or one of them with arguments that
+/// are wrong. All ranks of the group throw it with the same text, nothing has been written on any
+/// of them, and the group can be used.
 class collective_mismatch : public invalid_input {
  public:
   /// \param rank the first rank whose value was refused.
@@ -50,8 +50,8 @@ class communication_error : public std::runtime_error {
   source_location where_;
 };
 
-/// A peer did not join the call within the deadline of the communicator: it is dead, it stalls, or it
-/// never makes this call.
+/// A peer did not join the call within the deadline of the communicator: it is dead, it stalls, or
+/// it never makes this call.
 class deadline_passed : public communication_error {
  public:
   deadline_passed(const std::string& operation, std::chrono::milliseconds waited,

@@ -1,5 +1,6 @@
 /// \file
-/// mpi_communicator: groups of processes over MPI, which move host memory. CMake component: seqpack::mpi.
+/// mpi_communicator: groups of processes over MPI, which move host memory. CMake component:
+/// seqpack::mpi.
 #pragma once
 
 #include <mpi.h>
@@ -37,8 +38,8 @@ namespace seqpack {
 struct mpi_options {
   /// How long a collective waits for another rank.
   std::chrono::milliseconds deadline = default_deadline;
-  /// The largest count passed to one call of MPI: larger operations are split. Below MPI's own limit
-  /// only in tests. The same on all ranks.
+  /// The largest count passed to one call of MPI: larger operations are split. Below MPI's own
+  /// limit only in tests. The same on all ranks.
   offset_t largest_count = INT_MAX;
 };
 
@@ -50,15 +51,16 @@ struct mpi_options {
 ///     auto pair = world.split(world.rank().value / 2, 0);
 ///
 /// After deadline_passed or mpi_error it refuses everything, and its MPI_Comm is left to MPI. The
-/// arrays of the call that threw, those that it sends as well, are still MPI's: they must live until
-/// the process ends. (Not so where the arrays are the library's, as in exchange, split, agree, the
-/// header of broadcast_tensor and the tensors that it allocates: the library keeps them.)
+/// arrays of the call that threw, those that it sends as well, are still MPI's: they must live
+/// until the process ends. (Not so where the arrays are the library's, as in exchange, split,
+/// agree, the header of broadcast_tensor and the tensors that it allocates: the library keeps
+/// them.)
 ///
 /// A rank that has given up tells the others so in a message of its own, unless the communicator is
-/// borrowed. exchange(), and so every call that is checked on all ranks, looks for these: what ranks
-/// that are gone have left in a collective is a communication_error, and no verdict. They also tell
-/// who has waited, so that deadline_passed names the ranks that have not come, where all ranks wait
-/// for all others: not in a broadcast.
+/// borrowed. exchange(), and so every call that is checked on all ranks, looks for these: what
+/// ranks that are gone have left in a collective is a communication_error, and no verdict. They
+/// also tell who has waited, so that deadline_passed names the ranks that have not come, where all
+/// ranks wait for all others: not in a broadcast.
 class mpi_communicator : public communicator_base<mpi_communicator> {
  public:
   static constexpr bool on_device = false;
@@ -71,9 +73,10 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// A communicator of its own with the members of another: messages of the two never meet. Choose
   /// this one in doubt. **Collective** over the members of `original`, on which the ranks meet
   /// before MPI begins: an unfinished duplicate would keep MPI from making any other communicator.
-  /// Where a rank does not come, a barrier stays pending on `original`: its collectives cannot be used
-  /// any more on the ranks that have waited, nor those that the caller makes itself, and duplicate(), adopt() and
-  /// borrow() refuse it there with a communication_error. Copies made of it before can be used.
+  /// Where a rank does not come, a barrier stays pending on `original`: its collectives cannot be
+  /// used any more on the ranks that have waited, nor those that the caller makes itself, and
+  /// duplicate(), adopt() and borrow() refuse it there with a communication_error. Copies made of
+  /// it before can be used.
   /// \throws invalid_input for MPI_COMM_NULL, an intercommunicator, a bad option; mpi_error;
   /// deadline_passed.
   static mpi_communicator duplicate(MPI_Comm original, const mpi_options& options = {}) {
@@ -81,8 +84,8 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     group_seat seat = detail::mpi::seat_in(original);
     const auto copy = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     try {
-      // Twice: after the first time all have come, after the second one all know, and none has given
-      // up in between.
+      // Twice: after the first time all have come, after the second one all know, and none has
+      // given up in between.
       for (int k = 0; k < 2; ++k) {
         run_alone("MPI_Ibarrier", options,
                   [&](MPI_Request& request) { return MPI_Ibarrier(original, &request); });

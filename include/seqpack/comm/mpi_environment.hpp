@@ -1,5 +1,6 @@
 /// \file
-/// mpi_environment: MPI from initialisation to finalisation; and its errors. CMake component: seqpack::mpi.
+/// mpi_environment: MPI from initialisation to finalisation; and its errors. CMake component:
+/// seqpack::mpi.
 #pragma once
 
 #include <mpi.h>

@@ -1,6 +1,6 @@
 /// \file
-/// nccl_communicator: groups of CUDA devices over NCCL, which move device memory. CMake component: seqpack::nccl. Needs
-/// the toolkit's and NCCL's headers, and no CUDA compiler.
+/// nccl_communicator: groups of CUDA devices over NCCL, which move device memory. CMake component:
+/// seqpack::nccl. Needs the toolkit's and NCCL's headers, and no CUDA compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -84,11 +84,11 @@ struct nccl_options {
 /// **Memory of pools**: between devices of one process NCCL may use a rank's memory from another
 /// device, which memory of a stream-ordered pool refuses until the pool is told otherwise. The
 /// devices that a process makes groups on are given access to the current pool of one another,
-/// that of cudaMallocAsync, when a group is made, and whenever allocate() finds another pool there. A pool
-/// of the program's own needs give_access(). Memory of a pool that a device of the group in this process
-/// cannot use is refused: invalid_input on this rank alone before anything is sent, and
-/// collective_mismatch on all ranks from broadcast_tensor. Memory of graphs, and of groups that were
-/// adopted or borrowed, is not looked at, nor any where the runtime knows no driver, or where
+/// that of cudaMallocAsync, when a group is made, and whenever allocate() finds another pool there.
+/// A pool of the program's own needs give_access(). Memory of a pool that a device of the group in
+/// this process cannot use is refused: invalid_input on this rank alone before anything is sent,
+/// and collective_mismatch on all ranks from broadcast_tensor. Memory of graphs, and of groups that
+/// were adopted or borrowed, is not looked at, nor any where the runtime knows no driver, or where
 /// NCCL_P2P_DIRECT_DISABLE or NCCL_P2P_DISABLE is set to 1 in the environment, since NCCL then
 /// leaves such memory to its own device.
 ///

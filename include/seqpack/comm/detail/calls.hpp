@@ -1,6 +1,6 @@
 /// \file
-/// What surrounds the calls of a group: the memory that it may still use after an error, and the name
-/// that errors have for what it was asked for.
+/// What surrounds the calls of a group: the memory that it may still use after an error, and the
+/// name that errors have for what it was asked for.
 // For the folders above too.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace seqpack::detail {
 
-/// Makes a call that moves memory of the library. Where it throws and the engine may still read that
-/// memory or write to it, the group keeps it; what is refused has not come to the engine.
+/// Makes a call that moves memory of the library. Where it throws and the engine may still read
+/// that memory or write to it, the group keeps it; what is refused has not come to the engine.
 template <communicator C, class Call>
 void keeping(C& group, std::initializer_list<std::shared_ptr<void>> memory, const Call& call) {
   try {

@@ -1,6 +1,6 @@
 /// \file
-/// Exchanges a record of fixed size of each rank: the first half of every collective that is checked
-/// on all ranks, so that all of them come to the same verdict.
+/// Exchanges a record of fixed size of each rank: the first half of every collective that is
+/// checked on all ranks, so that all of them come to the same verdict.
 // For the folders above too.
 #pragma once
 

@@ -63,8 +63,8 @@ class handle {
   bool owned_ = false;
 };
 
-/// The mark of a communicator on which ranks met in vain: a collective is pending on it, and the next
-/// one of a late rank would meet that. Copies of the communicator do not have it.
+/// The mark of a communicator on which ranks met in vain: a collective is pending on it, and the
+/// next one of a late rank would meet that. Copies of the communicator do not have it.
 class unfinished {
  public:
   static void mark(MPI_Comm comm, const std::string& why) {

@@ -81,8 +81,8 @@ class group_devices {
     const std::lock_guard lock(mutex_);
     if (std::ranges::find(devices_, device) == devices_.end()) devices_.push_back(device);
   }
-  /// Each device can use what cudaMallocAsync gives on every other one, as far as the machine can do
-  /// that. What fails is told by the allocations of groups.
+  /// Each device can use what cudaMallocAsync gives on every other one, as far as the machine can
+  /// do that. What fails is told by the allocations of groups.
   void open_all() {
     const std::lock_guard lock(mutex_);
     for (const int d : devices_) open_current(d);

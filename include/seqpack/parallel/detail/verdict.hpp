@@ -95,7 +95,8 @@ struct call_record {
     refused = true;
     has_rank = true;
     rank = e.rank().value;
-    const std::string name = rank_name(members, e.rank());
+    std::string name = rank_name(members, e.rank());
+    if (e.entry().ends_with(" on " + name)) name = " on " + name;
     const bool named = e.entry().ends_with(name);
     const std::string what = e.entry().substr(0, e.entry().size() - (named ? name.size() : 0));
     why = {what, e.value(), e.requirement(), named ? name : ""};
@@ -218,8 +219,8 @@ inline group_members first_members(const group_members& members,
   return group_members(std::move(firsts));
 }
 
-/// The verdict of one of two groups, which the other one is to be told: `mine` is the refusal of the
-/// whole group afterwards, where there is one.
+/// The verdict of one of two groups, which the other one is to be told: `mine` is the refusal of
+/// the whole group afterwards, where there is one.
 template <communicator C>
 void spread(C& group, std::string_view operation, call_record& mine) {
   std::vector<call_record> all;

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(the_name_in_a_mismatch_stays_whole) {
   record.refuse(
       collective_mismatch({1}, std::string(100, 'x') + " on rank 1 (world rank 7)", "1", "2"),
       members);
-  BOOST_TEST(record.why.entry.ends_with("rank 1 (world rank 7)"));
+  BOOST_TEST(record.why.entry == std::string(67, 'x') + " ... on rank 1 (world rank 7)");
   BOOST_TEST(record.why.entry.size() <= detail::refusal::entry_room);
 }
 
