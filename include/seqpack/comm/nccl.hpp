@@ -66,15 +66,16 @@ struct nccl_options {
 /// destroyed before the communicator.
 ///
 /// **After an error** (nccl_error, deadline_passed, a cuda_error of the stream) the communicator
-/// has been aborted, and refuses everything. Its operations have come to their end without their
-/// data, so that no memory is in flight any more. Outputs may be half written. The abort, and what
-/// else is in the stream, are given the deadline once more. NCCL's own abort has none: it may wait
-/// for other work on the device, and for ranks of the node that live and do not come to theirs.
-/// When the time has passed, it goes on in a thread that is left alone; that thread, NCCL's
-/// communicator and what NCCL has allocated for it are kept until the abort or the process ends.
-/// The reason that all further calls give then ends with "NCCL has not ended the communicator", or
-/// with "the stream is still busy": memory that was passed to operations may be in use for as long
-/// as the stream is.
+/// has been aborted, and refuses everything. deadline_passed names the ranks of this process that
+/// have begun fewer operations; of others, and of groups that were adopted or borrowed, nothing is
+/// known. Its operations have come to their end without their data, so that no memory is in flight
+/// any more. Outputs may be half written. The abort, and what else is in the stream, are given the
+/// deadline once more. NCCL's own abort has none: it may wait for other work on the device, and for
+/// ranks of the node that live and do not come to theirs. When the time has passed, it goes on in a
+/// thread that is left alone; that thread, NCCL's communicator and what NCCL has allocated for it
+/// are kept until the abort or the process ends. The reason that all further calls give then ends
+/// with "NCCL has not ended the communicator", or with "the stream is still busy": memory that was
+/// passed to operations may be in use for as long as the stream is.
 ///
 /// **The destructor** waits for what is in the stream, and then for the other ranks of the process
 /// or node to destroy theirs, each up to the deadline; then it aborts. It says nothing of an abort
