@@ -527,7 +527,8 @@ BOOST_AUTO_TEST_CASE(case_61_many_packed_tokens) {
   move.process(position, position + 1);
   BOOST_TEST(back.data()[element] == 7);
   back.data()[element] = 0;
-  run_tiles(move, position, position + 1);
+  const offset_t tile = position / move.moves.move.shape.span(0).rows;
+  run_tiles(move, tile, tile + 1);
   BOOST_TEST(back.data()[element] == 7);
 }
 
