@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
+#include "seqpack/core/detail/text.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/team.hpp"
 #include "seqpack/logprob/detail/softmax.hpp"
-#include "seqpack/loss/global_counts.hpp"
-#include "seqpack/move/detail/checks.hpp"
 
 namespace seqpack {
 
@@ -146,11 +146,11 @@ inline void require_all(const column_range& columns) {
 template <class C = double>
 C reciprocal(double temperature) {
   if (!(temperature > 0) || std::isinf(temperature)) {
-    reject("temperature", detail::counting::text_of(temperature), "it must be finite and above 0");
+    reject("temperature", detail::text_of(temperature), "it must be finite and above 0");
   }
   const auto result = static_cast<C>(1 / temperature);
   if (std::isinf(result) || result == 0) {
-    reject("temperature", detail::counting::text_of(temperature),
+    reject("temperature", detail::text_of(temperature),
            "its reciprocal must be finite and not 0");
   }
   return result;
