@@ -57,8 +57,8 @@ void check(const Policy& policy, cudaStream_t stream, const Layout& layout,
   thrust::scatter_if(policy, row.data(), row.data() + rows, from.begin(), from.begin(),
                      scattered.data(), is_index{});
   const device_array<int> scattered_rows(std::vector<int>(rows, -7));
-  thrust::scatter_if(policy, source.data(), source.data() + sequences * width, to.begin(), to.begin(),
-                     scattered_rows.data(), is_index{});
+  thrust::scatter_if(policy, source.data(), source.data() + sequences * width, to.begin(),
+                     to.begin(), scattered_rows.data(), is_index{});
   const device_array<int> with_pad(std::vector<int>(sequences * width + 1, -1));
   thrust::scatter(policy, row.data(), row.data() + rows, padded.begin(), with_pad.data());
   check_cuda(cudaStreamSynchronize(stream));
@@ -92,9 +92,8 @@ BOOST_AUTO_TEST_CASE(an_order_that_leaves_sequences_out) {
   const test_stream stream;
   std::vector<offset_t> order;
   for (offset_t k = 0; k < 17; ++k) order.push_back(k * 11 % sequences);
-  const auto on_host =
-      make_layout(some_lengths(), padding{each_multiple_of<8>{}},
-                  context_parallel{4, striped{}}, {.order = order});
+  const auto on_host = make_layout(some_lengths(), padding{each_multiple_of<8>{}},
+                                   context_parallel{4, striped{}}, {.order = order});
   const auto layout = to_device(stream.executor(), on_host);
   check(thrust::cuda::par_nosync.on(stream), stream, layout, on_host, full_row);
   check(thrust::cuda::par_nosync.on(stream), stream, layout, on_host, shard{1});

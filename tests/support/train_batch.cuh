@@ -95,7 +95,8 @@ struct table_operation {
     const std::int64_t id = *ids.at(row);
     for (offset_t k = threads.rank(); k < logits.payload; k += threads.size()) {
       const offset_t v = columns.first + k;
-      logits.at(row)[k] = static_cast<T>(static_cast<double>((7 * id + 5 * v + id * v) % 13) / 4 - 1);
+      logits.at(row)[k] =
+          static_cast<T>(static_cast<double>((7 * id + 5 * v + id * v) % 13) / 4 - 1);
     }
   }
 };

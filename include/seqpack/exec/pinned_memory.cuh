@@ -43,9 +43,9 @@ class pinned_pool {
     }
     return blocks_->add(bytes, device);
   }
-  /// The block is free for others once all that is in the stream now has finished; in a capture, once the
-  /// next call of the pool for this stream after it finds that so. Where that cannot be told, the
-  /// block is never used again, and the next allocation in the stream throws.
+  /// The block is free for others once all that is in the stream now has finished; in a capture,
+  /// once the next call of the pool for this stream after it finds that so. Where that cannot be
+  /// told, the block is never used again, and the next allocation in the stream throws.
   void deallocate_async(void* p, std::size_t, std::size_t, cudaStream_t stream) const noexcept {
     const std::lock_guard lock(blocks_->mutex);
     for (block& b : blocks_->all) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/layout/layout_view.hpp"
@@ -187,7 +188,7 @@ constexpr void require_width(const View& view, offset_t width) {
                               : "it must be at least " + std::to_string(view.longest) +
                                     ", the longest real length of the layout");
   }
-  if (!product_within(view.batch, width, max_tokens)) {
+  if (!detail::product_within(view.batch, width, max_tokens)) {
     reject("batch size * width", std::to_string(view.batch) + " * " + std::to_string(width),
            "it must be at most " + std::to_string(max_tokens));
   }

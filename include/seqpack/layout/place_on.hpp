@@ -16,9 +16,10 @@ auto place_on(const E& where, const packed_layout<P, C, Index>& layout) {
   if constexpr (host_executor<E>) {
     return layout.view();
   } else {
-    static_assert(requires { to_device(where, layout); },
-                  "a layout goes to a device by a cuda_stream, which knows a memory resource; "
-                  "include seqpack/layout/device_layout.cuh");
+    static_assert(
+        requires { to_device(where, layout); },
+        "a layout goes to a device by a cuda_stream, which knows a memory resource; "
+        "include seqpack/layout/device_layout.cuh");
     return to_device(where, layout);
   }
 }

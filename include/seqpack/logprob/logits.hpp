@@ -150,8 +150,7 @@ C reciprocal(double temperature) {
   }
   const auto result = static_cast<C>(1 / temperature);
   if (std::isinf(result) || result == 0) {
-    reject("temperature", detail::text_of(temperature),
-           "its reciprocal must be finite and not 0");
+    reject("temperature", detail::text_of(temperature), "its reciprocal must be finite and not 0");
   }
   return result;
 }

@@ -142,7 +142,7 @@ void describe_layout(record& mine, const L& layout) {
 /// \param prepare checks everything, allocates what is missing and returns it
 template <class T, executor E, communicator C, layout L, class Prepare>
 shard_rows<T> prepared(C& group, std::string_view operation, const L& layout, offset_t payload,
-                      const context_gather_options& options, const Prepare& prepare) {
+                       const context_gather_options& options, const Prepare& prepare) {
   group.rank();  // throws alone, and before anything is sent, where the caller is no member
   if (!options.check_all_ranks) return prepare();
   record mine;
@@ -191,8 +191,7 @@ row_view<T> part_of(const row_view<T>& all, group_rank rank, offset_t rows) {
 }
 
 template <class T, communicator C, class View>
-shard_rows<T> rows_for(C& group, const View& view, offset_t payload,
-                            const given_rows<T>& given) {
+shard_rows<T> rows_for(C& group, const View& view, offset_t payload, const given_rows<T>& given) {
   if (group.size() == 1) return {};
   if (given) return {*given, nullptr};
   const offset_t rows = view.rows(all_shards);

@@ -145,8 +145,9 @@ BOOST_AUTO_TEST_CASE(standard_algorithms) {
   // pack
   const auto from = batch_indices(layout, all_shards, 5);
   std::vector<int> row(8, 99);
-  std::ranges::transform(
-      from, row.begin(), [&](offset_t k) { return k < 0 ? -1 : batch[static_cast<std::size_t>(k)]; });
+  std::ranges::transform(from, row.begin(), [&](offset_t k) {
+    return k < 0 ? -1 : batch[static_cast<std::size_t>(k)];
+  });
   BOOST_TEST(row == (std::vector{10, -1, 20, -1, 11, 12, 21, -1}), per_element());
   // unpack
   const auto to = packed_indices(layout, all_shards, 5);

@@ -52,8 +52,8 @@ void check(const Policy& policy, const Layout& layout, Place at, std::vector<int
                      scattered.begin(), is_index{});
   BOOST_TEST((scattered == unpacked));
   std::vector<int> scattered_rows(rows, -7);
-  thrust::scatter_if(policy, ids.begin(), ids.end(), to.begin(), to.begin(),
-                     scattered_rows.begin(), is_index{});
+  thrust::scatter_if(policy, ids.begin(), ids.end(), to.begin(), to.begin(), scattered_rows.begin(),
+                     is_index{});
   BOOST_TEST((scattered_rows == wanted));
 
   // Without a condition: padding gathers from an element behind the batch.

@@ -432,8 +432,7 @@ constexpr int blocks_at_once(int threads) {
 // element by element through an iterator that makes numbers of logits, cannot leave out masked
 // rows, and leave what is made of a row's sums to another launch.
 template <class Op>
-static __global__ void __launch_bounds__(warp_team::threads,
-                                         blocks_at_once<Op>(warp_team::threads))
+static __global__ void __launch_bounds__(warp_team::threads, blocks_at_once<Op>(warp_team::threads))
     rows_of_warps(const Op op, offset_t rows) {
   constexpr int warps = warp_team::threads / detail::warp_size;
   const auto thread = static_cast<int>(threadIdx.x);
@@ -450,7 +449,7 @@ static __global__ void __launch_bounds__(block_team::most_threads,
     rows_of_blocks(const Op op, offset_t rows) {
   __shared__ block_team::memory shared;
   const block_team threads(static_cast<int>(threadIdx.x), 31 - __clz(static_cast<int>(blockDim.x)),
-                          shared);
+                           shared);
   for (offset_t row = blockIdx.x; row < rows; row += gridDim.x) op(threads, row);
 }
 
