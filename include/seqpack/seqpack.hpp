@@ -21,6 +21,7 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/layout/adopt.hpp"
+#include "seqpack/layout/indices.hpp"
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/layout_part.hpp"
