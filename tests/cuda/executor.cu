@@ -61,8 +61,10 @@ static_assert(runs_on<cuda_stream<>, on_device>);
 static_assert(!runs_on<host_t, on_device>);
 static_assert(!runs_on<cuda_stream<>, on_host>);
 
-static_assert(!std::is_copy_constructible_v<on_device>);
-static_assert(std::is_nothrow_move_constructible_v<device_buffer<>>);
+static_assert(std::is_copy_constructible_v<on_device>);
+static_assert(std::is_nothrow_move_constructible_v<on_device>);
+static_assert(!std::is_copy_constructible_v<with_capacity>);
+static_assert(std::is_nothrow_move_constructible_v<with_capacity>);
 
 }  // namespace
 

@@ -24,9 +24,7 @@ struct operation {
   offset_t rows() const noexcept { return count; }
   offset_t row_bytes() const noexcept { return 1; }
   offset_t row_work() const noexcept { return work; }
-  offset_t units() const noexcept { return count; }
   void process(offset_t, offset_t) const {}
-  SEQPACK_HD void operator()(offset_t) const {}
 };
 
 /// The threads of each row, and which one this is.
@@ -34,7 +32,6 @@ struct count_threads : operation {
   int* visits;
   int* sizes;
 
-  using operation::operator();
   template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     const int one = group.reduce(1, [](int a, int b) { return a + b; });
@@ -55,7 +52,6 @@ struct ends {
 struct reduce_in_order : operation {
   ends* found;
 
-  using operation::operator();
   template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     // Lanes of a warp are combined at distances, so what is on the left has begun before.
@@ -75,7 +71,6 @@ struct read_owners : operation {
   int* owners;
   int* seen;
 
-  using operation::operator();
   template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t) const {
     offset_t last = -1;
@@ -100,7 +95,6 @@ struct add_column : operation {
   G* out;
   offset_t columns;
 
-  using operation::operator();
   template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t) const {
     group.rewrite_row(x, out, columns, [](offset_t first, int k, const T& value) {
@@ -114,7 +108,6 @@ struct fill_all : operation {
   G* out;
   offset_t columns;
 
-  using operation::operator();
   template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t) const {
     group.fill_row(out, columns, static_cast<G>(7));

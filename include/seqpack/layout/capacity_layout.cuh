@@ -6,7 +6,7 @@
 
 #include <concepts>
 #include <cstdint>
-#include <utility>
+#include <memory>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
@@ -77,15 +77,19 @@ class capacity_layout
                            where.stream);
     map_ = detail::building::memory_map<Index>(entries, bound.sequences, bound.sequences, ordered,
                                                scan_bytes);
-    memory_ = device_buffer<Memory>(where, map_.bytes());
-    map_.clear(memory_.data(), where.stream);
-    arrays_ = map_.arrays(memory_.data());
+    memory_ = detail::allocate(where.memory, where.stream, map_.bytes());
+    map_.clear(memory_.get(), where.stream);
+    arrays_ = map_.arrays(memory_.get());
     view_ = detail::building::view_of(arrays_, padding, cp, bound.sequences, bound.sequences);
     view_.total = padding.fixed_total();
     view_.longest = min_of(bound.width, view_.total);
     view_.longest_padded = max_seqlen_;
     view_.padded = true;
   }
+
+  // A copy would share what build() writes.
+  capacity_layout(capacity_layout&&) noexcept = default;
+  capacity_layout& operator=(capacity_layout&&) noexcept = default;
 
   const view_type& view() const noexcept { return view_; }
 
@@ -113,8 +117,8 @@ class capacity_layout
     require_apart(lengths, count, order);
     const auto run = [&](const auto& input) {
       std::size_t bytes = map_.scan_bytes();
-      map_.prepare(memory_.data(), stream);
-      detail::building::scan(map_.scan_memory(memory_.data()), bytes, store_for(input), stream);
+      map_.prepare(memory_.get(), stream);
+      detail::building::scan(map_.scan_memory(memory_.get()), bytes, store_for(input), stream);
     };
     const offset_t slots = view_.sequences;
     if (order == nullptr) {
@@ -150,7 +154,7 @@ class capacity_layout
     memory.read(bytes_of(count, 1), detail::alone, "count");
     if (order != nullptr) memory.read(bytes_of(order, view_.sequences), detail::alone, "order");
     memory.write(
-        bytes_of(static_cast<const char*>(memory_.data()), static_cast<offset_t>(map_.bytes())),
+        bytes_of(static_cast<const char*>(memory_.get()), static_cast<offset_t>(map_.bytes())),
         detail::of_layout, "arrays");
     memory.require_apart();
   }
@@ -158,7 +162,7 @@ class capacity_layout
   rules_type rules_;
   offset_t max_seqlen_;
   detail::building::memory_map<Index> map_;
-  device_buffer<Memory> memory_;
+  std::shared_ptr<void> memory_;
   detail::building::device_arrays<Index> arrays_{};
   view_type view_{};
 };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -17,13 +18,11 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"
-#include "seqpack/exec/detail/cuda_upload.cuh"
 #include "seqpack/layout/detail/access.hpp"
 #include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/layout/detail/scan.cuh"
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/layout/place_on.hpp"
 
 namespace seqpack {
 
@@ -46,7 +45,7 @@ struct device_layout_options {
 /// A layout whose arrays are in device memory. Sizes are host integers.
 ///
 /// It frees its memory in the order of the stream that it was made with; work of other streams that
-/// uses it must be ordered before that. Movable, not copyable.
+/// uses it must be ordered before that. Copies share the memory.
 template <padding_policy Padding, context_parallel_policy ContextParallel,
           layout_index Index = std::int32_t, device_memory_resource Memory = stream_ordered_memory>
 class device_layout : public layout_access<device_layout<Padding, ContextParallel, Index, Memory>> {
@@ -58,7 +57,7 @@ class device_layout : public layout_access<device_layout<Padding, ContextParalle
   using view_type = layout_view<Padding, ContextParallel, Index>;
 
   /// Takes over memory that holds the arrays of a view. The library's own factories call it.
-  device_layout(device_buffer<Memory> memory, const view_type& view, const device_summary* summary,
+  device_layout(std::shared_ptr<void> memory, const view_type& view, const device_summary* summary,
                 detail::building::name_function name)
       : memory_(std::move(memory)), view_(view), summary_(summary), name_(name) {}
 
@@ -77,7 +76,7 @@ class device_layout : public layout_access<device_layout<Padding, ContextParalle
   }
 
  private:
-  device_buffer<Memory> memory_;
+  std::shared_ptr<void> memory_;
   view_type view_;
   const device_summary* summary_;
   detail::building::name_function name_;
@@ -98,10 +97,10 @@ device_layout<P, C, Index, Memory> make(const cuda_stream<Memory, Pinned>& where
   scan(nullptr, scan_bytes, store, where.stream);
   const memory_map<Index> map(store.last_item() + 1, input.slots, batch, Input::has_order,
                               scan_bytes);
-  device_buffer<Memory> memory(where, map.bytes());
-  store.arrays = map.arrays(memory.data());
-  map.prepare(memory.data(), where.stream);
-  scan(map.scan_memory(memory.data()), scan_bytes, store, where.stream);
+  auto memory = detail::allocate(where.memory, where.stream, map.bytes());
+  store.arrays = map.arrays(memory.get());
+  map.prepare(memory.get(), where.stream);
+  scan(map.scan_memory(memory.get()), scan_bytes, store, where.stream);
 
   auto view = view_of(store.arrays, rules.padding, rules.cp, input.slots, batch);
   if constexpr (When == validation::deferred) {
@@ -232,14 +231,11 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& 
   const bool ordered = from.slot_of != nullptr;  // also for an order of no slots
   const detail::building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch,
                                                 ordered, 0);
-  device_buffer<Memory> memory(where, map.bytes());
-  const auto fill = [&](void* image) { detail::building::write_image(from, map, image); };
-  if (map.image_bytes() <= detail::launching::most_launch_bytes) {
-    detail::launching::upload(where.stream, memory.data(), map.image_bytes(), fill);
-  } else {
-    detail::staging::write(where.stream, where.pinned, memory.data(), map.image_bytes(), fill);
-  }
-  const auto arrays = map.arrays(memory.data());
+  using traits = executor_traits<cuda_stream<Memory, Pinned>>;
+  auto memory = traits::allocate(where, static_cast<offset_t>(map.bytes()));
+  traits::write(where, memory.get(), static_cast<offset_t>(map.image_bytes()),
+                [&](void* image) { detail::building::write_image(from, map, image); });
+  const auto arrays = map.arrays(memory.get());
   auto view = from;
   view.cu = arrays.cu;
   view.cu_padded = arrays.cu_padded;
@@ -248,15 +244,5 @@ device_layout<P, C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& 
   view.status = &arrays.summary->plan.status;
   return {std::move(memory), view, arrays.summary, &detail::building::no_name};
 }
-
-/// A copy on the device.
-template <class Memory, class Pinned>
-struct layout_residence<cuda_stream<Memory, Pinned>> {
-  template <class P, class C, class Index>
-  static auto place(const cuda_stream<Memory, Pinned>& where,
-                    const packed_layout<P, C, Index>& layout) {
-    return to_device(where, layout);
-  }
-};
 
 }  // namespace seqpack

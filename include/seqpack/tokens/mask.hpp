@@ -30,7 +30,6 @@ struct mask_operation {
 
   offset_t rows() const noexcept { return mask.batch(); }
   offset_t row_bytes() const noexcept { return mask.width(); }
-  offset_t units() const noexcept { return mask.batch(); }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }

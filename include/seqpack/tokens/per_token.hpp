@@ -305,14 +305,12 @@ struct token_operation {
 
   offset_t rows() const noexcept { return view.rows(at); }
   offset_t row_bytes() const noexcept { return bytes; }
-  offset_t units() const noexcept { return view.rows(at); }
   void process(offset_t first, offset_t last) const {
     for_each_run(view, at, first, last,
                  [&](offset_t row, const token_run& run) { arrays.write_run(view, row, run); });
   }
-  SEQPACK_HD void operator()(offset_t row) const { write(view, row); }
 
-  // As tiles of rows: 8 for each of 256 threads.
+  // Tiles of rows: 8 for each of 256 threads.
   using scratch_type = window_memory<typename View::index_type>;
   static constexpr offset_t tile_rows = 2048;
 
@@ -330,16 +328,12 @@ struct token_operation {
     for (offset_t first = number * tile_rows; first < end;) {
       const auto near = window_of(threads, view, at, first, end - 1, scratch);
       for (offset_t row = first + threads.rank(); row <= near.last; row += threads.size()) {
-        write(near.view, row);
+        // Functions may ask of any sequence, not only of those in the window.
+        arrays.write(view, row, near.view.token_at(at, row));
       }
       threads.sync();
       first = near.last + 1;
     }
-  }
-
- private:
-  SEQPACK_HD void write(const View& bounds, offset_t row) const {
-    arrays.write(view, row, bounds.token_at(at, row));  // functions may ask of any sequence
   }
 };
 

@@ -13,6 +13,7 @@
 
 #include "seqpack/comm/self.hpp"
 #include "seqpack/layout/layout.hpp"
+#include "support/as_device.hpp"
 #include "support/context_gather_suite.hpp"
 #include "support/refused.hpp"
 
@@ -97,7 +98,7 @@ struct seqpack::executor_traits<device_like> {
   static constexpr bool on_device = true;
   template <class Op>
   static void run(device_like, const Op& op) {
-    for (offset_t unit = 0; unit < op.units(); ++unit) op(unit);
+    run_as_device(op);
   }
 };
 
