@@ -83,6 +83,17 @@ struct memory_location {
 /// keeps what `c.allocate` returned.
 ///
 /// Elements are trivially copyable and travel as bytes; only reductions depend on the type.
+///
+/// Of a model the library also expects that
+///
+/// - `mine` of all_gather may be this rank's part of `all`, and `in` of all_reduce may be `out`
+/// - an operation of no elements sends nothing, and needs no arrays
+/// - all_reduce gives the same bits on all ranks
+/// - split begins with members_of_split, so that it is checked on all ranks
+/// - after an exception that is no invalid_input it refuses everything with a communication_error
+///
+/// communicator_base does what can be done without an engine. One thread at a time uses a
+/// communicator.
 template <class C>
 concept communicator =
     std::movable<C> &&
