@@ -56,7 +56,8 @@ bool refuses(callback_communicator& world) {
       return true;
     }
   };
-  return fails() && fails();
+  const bool first = fails();
+  return first && fails();
 }
 
 int main() {

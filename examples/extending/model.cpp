@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <iostream>
 #include <vector>
@@ -34,8 +35,8 @@ double loss_of(const text& batch, average_model<self_communicator>& model, const
 }
 
 int main() {
-  std::vector<float> table;
-  for (int k = 0; k < kinds * kinds; ++k) table.push_back(std::sin(static_cast<float>(k * k)));
+  std::vector<float> table(kinds * kinds);
+  for (std::size_t k = 0; k < table.size(); ++k) table[k] = std::sin(static_cast<float>(k * k));
   self_communicator alone;
   average_model model(alone, table, kinds);
 
