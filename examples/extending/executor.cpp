@@ -52,7 +52,7 @@ bool packs(const jthreads& where) {
   constexpr offset_t payload = 128;
   const auto layout = make_layout(std::vector{900, 17, 1024, 256}, padding{each_multiple_of<16>{}},
                                   context_parallel<4>{});
-  std::vector<float> hidden(static_cast<std::size_t>(4 * 1024 * payload));
+  std::vector<float> hidden(std::size_t{4} * 1024 * payload);
   std::iota(hidden.begin(), hidden.end(), 1.0F);
   const auto packed_by = [&](const auto& executor) {
     std::vector<float> shards(static_cast<std::size_t>(layout.total_tokens() * payload));

@@ -79,8 +79,14 @@ struct memory_location {
 /// - `C::on_device`: whether it moves device memory
 /// - `C::template reduces<T>`: whether it can reduce elements of type T
 ///
-/// A model whose engine may still use memory after an exception also has `c.keep(memory)`, which
-/// keeps what `c.allocate` returned.
+/// Members that the library calls where a model has them:
+///
+/// - `c.keep(memory)`: keeps what `c.allocate` returned, where the engine may still use it after an
+///   exception
+/// - `c.stream()`: the stream of the operations; a call with an executor of another one is refused
+/// - `c.make_current()`: makes the group's device the current one for as long as the result lives
+/// - `c.name_operation(name)`, `c.left_out_of(members)`: for the texts of errors; communicator_base has
+///   them
 ///
 /// Elements are trivially copyable and travel as bytes; only reductions depend on the type.
 ///
