@@ -242,12 +242,8 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   std::string describe_absent() {
     if (!signs_.are_heard()) return "";
     const std::vector<group_rank> absent = signs_.find_absent(options_.deadline);
-    if (absent.empty()) return "the others have come before, and given up";
-    std::string text;
-    for (const group_rank r : absent) {
-      text += (text.empty() ? "" : ", ") + detail::rank_name(members(), r);
-    }
-    return text + (absent.size() == 1 ? " has not come" : " have not come");
+    return absent.empty() ? "the others have come before, and given up"
+                          : detail::absent_text(members(), absent);
   }
 
   std::shared_ptr<std::vector<std::byte>> make_bounce(offset_t bytes) {

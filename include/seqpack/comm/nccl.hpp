@@ -25,6 +25,7 @@
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/nccl_handle.hpp"
 #include "seqpack/comm/detail/nccl_invitation.hpp"
+#include "seqpack/comm/detail/nccl_neighbours.hpp"
 #include "seqpack/comm/detail/nccl_pools.hpp"
 #include "seqpack/comm/detail/nccl_site.hpp"
 #include "seqpack/comm/detail/nccl_types.hpp"
@@ -66,15 +67,16 @@ struct nccl_options {
 /// destroyed before the communicator.
 ///
 /// **After an error** (nccl_error, deadline_passed, a cuda_error of the stream) the communicator
-/// has been aborted, and refuses everything. Its operations have come to their end without their
-/// data, so that no memory is in flight any more. Outputs may be half written. The abort, and what
-/// else is in the stream, are given the deadline once more. NCCL's own abort has none: it may wait
-/// for other work on the device, and for ranks of the node that live and do not come to theirs.
-/// When the time has passed, it goes on in a thread that is left alone; that thread, NCCL's
-/// communicator and what NCCL has allocated for it are kept until the abort or the process ends.
-/// The reason that all further calls give then ends with "NCCL has not ended the communicator", or
-/// with "the stream is still busy": memory that was passed to operations may be in use for as long
-/// as the stream is.
+/// has been aborted, and refuses everything. deadline_passed names the ranks of this process that
+/// have begun fewer operations; of others, and of groups that were adopted or borrowed, nothing is
+/// known. Its operations have come to their end without their data, so that no memory is in flight
+/// any more. Outputs may be half written. The abort, and what else is in the stream, are given the
+/// deadline once more. NCCL's own abort has none: it may wait for other work on the device, and for
+/// ranks of the node that live and do not come to theirs. When the time has passed, it goes on in a
+/// thread that is left alone; that thread, NCCL's communicator and what NCCL has allocated for it
+/// are kept until the abort or the process ends. The reason that all further calls give then ends
+/// with "NCCL has not ended the communicator", or with "the stream is still busy": memory that was
+/// passed to operations may be in use for as long as the stream is.
 ///
 /// **The destructor** waits for what is in the stream, and then for the other ranks of the process
 /// or node to destroy theirs, each up to the deadline; then it aborts. It says nothing of an abort
@@ -155,16 +157,17 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
       handles.emplace_back(detail::nccl::site{devices[k], streams[k], options.deadline});
     }
     join_all(id, handles);
-    std::vector<detail::nccl::neighbour> all;
+    std::vector<detail::nccl::neighbours> here;
     for (const int device : devices) {
-      all.push_back({world_rank{std::ssize(all)}, device});
+      here.emplace_back(id, detail::nccl::neighbour{world_rank{std::ssize(here)}, device});
       detail::nccl::group_devices::of_process().add(device);
     }
     detail::nccl::group_devices::of_process().open_all();
     std::vector<nccl_communicator> ranks;
-    for (detail::nccl::handle& h : handles) {
-      const world_rank me{std::ssize(ranks)};
-      ranks.push_back({std::move(h), {group_members::all(std::ssize(devices)), me}, all});
+    for (std::size_t k = 0; k < handles.size(); ++k) {
+      const world_rank me{static_cast<offset_t>(k)};
+      ranks.push_back(
+          {std::move(handles[k]), {group_members::all(std::ssize(devices)), me}, here[k]});
     }
     return ranks;
   }
@@ -269,7 +272,9 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     });
     if (detail::nccl::has_failed(group))
       fail(nccl_error(group, "an operation in the stream", get()));
-    if (!over) fail(deadline_passed(operation_text("the stream"), at().deadline));
+    if (!over) {
+      fail(deadline_passed(operation_text("the stream"), at().deadline, describe_absent()));
+    }
     if (detail::nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
     check(work);
     detail::releasing::open_releases::of_process().free_held(stream());
@@ -291,10 +296,12 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     ncclConfig_t config = detail::nccl::non_blocking();
     detail::nccl::handle made(at());
     handle_.makes(made);
+    ++splits_;
+    auto here = place ? here_.part(splits_, *place) : detail::nccl::neighbours();
     run("ncclCommSplit",
         [&] { return ncclCommSplit(get(), my_colour, my_key, made.address(), &config); });
     if (place) finish_split(made);
-    return {std::move(made), std::move(seat), others_};
+    return {std::move(made), std::move(seat), std::move(here)};
   }
 
   /// Memory of the device, allocated and freed in the order of the stream; it may outlive the
@@ -316,15 +323,12 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// What the library's own exchanges need of each rank.
   static constexpr offset_t usual_exchange = sizeof(detail::envelope);
 
-  /// \param here the ranks of this process, where they are known
-  nccl_communicator(detail::nccl::handle handle, group_seat seat,
-                    const std::vector<detail::nccl::neighbour>& here)
-      : communicator_base(std::move(seat)), handle_(std::move(handle)) {
-    if (here.empty() || detail::nccl::reaches_no_peers()) return;
-    std::ranges::copy_if(here, std::back_inserter(others_),
+  nccl_communicator(detail::nccl::handle handle, group_seat seat, detail::nccl::neighbours here)
+      : communicator_base(std::move(seat)), handle_(std::move(handle)), here_(std::move(here)) {
+    if (detail::nccl::reaches_no_peers()) return;
+    std::ranges::copy_if(here_.all(), std::back_inserter(others_),
                          [&](const detail::nccl::neighbour& other) {
-                           return members().contains(other.rank) &&
-                                  detail::nccl::can_reach(other.device, at().device);
+                           return detail::nccl::can_reach(other.device, at().device);
                          });
     std::ranges::sort(others_, {}, [](const detail::nccl::neighbour& n) { return n.rank.value; });
   }
@@ -346,7 +350,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   static nccl_communicator join(const ncclUniqueId& id, group_seat seat,
                                 const detail::nccl::site& at) {
     // Before the setup, which is over on no rank before all have begun it: then all are known.
-    const auto here = detail::nccl::neighbours::join(id, {seat.me, at.device});
+    detail::nccl::neighbours here(id, {seat.me, at.device});
     detail::nccl::group_devices::of_process().add(at.device);
     detail::nccl::handle made(at);
     ncclConfig_t config = detail::nccl::non_blocking();
@@ -356,7 +360,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     made.settle(code, "ncclCommInitRankConfig", source_location::current());
     made.ready();
     detail::nccl::group_devices::of_process().open_all();
-    return {std::move(made), std::move(seat), here->all()};
+    return {std::move(made), std::move(seat), std::move(here)};
   }
   static void join_all(const ncclUniqueId& id, std::vector<detail::nccl::handle>& handles) {
     ncclConfig_t config = detail::nccl::non_blocking();
@@ -442,16 +446,26 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     fail(error, error.what());
   }
 
+  /// What is known of the ranks that this one has waited for in vain: those of this process that
+  /// have begun fewer operations.
+  std::string describe_absent() const {
+    const std::vector<group_rank> behind = here_.find_behind(members());
+    return behind.empty() ? "" : detail::absent_text(members(), behind);
+  }
+
   /// Puts an operation into the stream.
   template <class Start>
   void run(const char* call, const Start& start,
            source_location where = source_location::current()) {
     require_usable();
+    here_.begin();
     const detail::nccl::current_device here(at().device);
     const std::string text = operation_text(call);
     try {
       handle_.settle(ncclSuccess, text.c_str(), where);
       handle_.settle(start(), text.c_str(), where);
+    } catch (const deadline_passed&) {
+      fail(deadline_passed(text, at().deadline, describe_absent(), where));
     } catch (const communication_error& e) {
       give_up(e.reason());
       throw;
@@ -564,6 +578,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   std::shared_ptr<void> memory_;
   offset_t reserved_ = 0;
   detail::nccl::handle handle_;
+  detail::nccl::neighbours here_;
+  offset_t splits_ = 0;
   std::vector<detail::nccl::neighbour>
       others_;  ///< in this process, on devices that can use own memory
   std::string broken_;

@@ -13,6 +13,8 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/detail/calls.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"

@@ -16,26 +16,45 @@
 
 namespace seqpack {
 
-/// Makes a call that checks what this rank has been given, and lets every rank of a grid know
+/// Makes a call that checks what this rank has been given, and lets every rank of a group know
 /// whether it succeeded everywhere.
 ///
-///     auto layout = together(tp_group, cp_group, "layout", [&] { return make_layout(lengths); });
+///     auto layout = together(group, "layout", [&] { return make_layout(lengths); });
 ///
-/// **Collective** over both groups: one exchange in each that has more than one rank, also where
-/// the call throws, so that no rank waits for one that gave up. The groups are the rows and columns
-/// of a grid; what one rank refuses reaches all of them. Where the call returns a layout on the
-/// host, or something that has one as `host_layout()`, all ranks must have come to the same one.
+/// **Collective**: one exchange of a record of fixed size, also where the call throws, so that no
+/// rank waits for one that gave up. Where the call returns a layout on the host, or something that
+/// has one as `host_layout()`, all ranks must have come to the same one.
 ///
-/// \param first, second the groups; with one rank each, the call is simply made
+/// \param group with one rank, the call is simply made
 /// \param operation the same text on all ranks; 31 characters of it count
 /// \param call may not communicate itself
 /// \param mark a number that must be the same on all ranks, such as a hash of options
 /// \returns what the call returns
 /// \throws collective_mismatch on all ranks where the call has thrown on one: it names the first
-/// such rank, and has the entry, value and requirement of its invalid_input; or where the layouts
-/// differ. Where the call has thrown on this rank, that is nested in it (std::rethrow_if_nested),
-/// and in a communication_error where the others cannot be told. Without other ranks, what the call
-/// throws.
+/// such rank, has the entry, value and requirement of its invalid_input, and names the others that
+/// have thrown; or where the marks or layouts differ. Where the call has thrown on this rank, that is
+/// nested in it (std::rethrow_if_nested), and in a communication_error where the others cannot be
+/// told. Without other ranks, what the call throws.
+///
+/// Allocates O(size) on the host.
+template <communicator C, class Call>
+auto together(C& group, std::string_view operation, const Call& call,
+              std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
+  if (group.size() == 1) return call();
+  return detail::call_together(
+      operation, group.members(), mark, call,
+      [&](const detail::call_record& mine) { detail::require_together(group, operation, mine); });
+}
+
+/// The same for a grid of ranks.
+///
+///     auto layout = together(tp_group, cp_group, "layout", [&] { return make_layout(lengths); });
+///
+/// **Collective** over both groups: one exchange in each that has more than one rank.
+///
+/// \param first, second the groups of this rank in the two dimensions of the grid; what one rank
+/// refuses reaches all ranks of the grid. Where ranks of several groups differ, each is named by the
+/// first rank of its first group. With one rank each, the call is simply made.
 template <communicator A, communicator B, class Call>
 auto together(A& first, B& second, std::string_view operation, const Call& call,
               std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
@@ -47,15 +66,6 @@ auto together(A& first, B& second, std::string_view operation, const Call& call,
                                  if (second.size() > 1) detail::spread(second, operation, mine);
                                  if (mine.refused) throw mine.error();
                                });
-}
-/// The same over one group.
-template <communicator C, class Call>
-auto together(C& group, std::string_view operation, const Call& call,
-              std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
-  if (group.size() == 1) return call();
-  return detail::call_together(
-      operation, group.members(), mark, call,
-      [&](const detail::call_record& mine) { detail::require_together(group, operation, mine); });
 }
 
 /// A mark for `together`: a hash of numbers that must be the same on all ranks.

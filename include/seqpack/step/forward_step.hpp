@@ -26,6 +26,7 @@
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/parallel/detail/group_execution.hpp"
+#include "seqpack/parallel/detail/verdict.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/step/bound_loss.hpp"

@@ -49,6 +49,14 @@ inline std::string rank_name(const group_members& members, group_rank rank) {
   return name;
 }
 
+/// "rank 2 has not come", "rank 1, rank 2 have not come"
+inline std::string absent_text(const group_members& members,
+                               const std::vector<group_rank>& absent) {
+  std::string text;
+  for (const group_rank r : absent) text += (text.empty() ? "" : ", ") + rank_name(members, r);
+  return text + (absent.size() == 1 ? " has not come" : " have not come");
+}
+
 /// "", or "; refused on 3 ranks: 2, 4, 5": where more ranks are refused than the one a verdict is
 /// about.
 inline std::string other_ranks(const std::vector<group_rank>& ranks) {

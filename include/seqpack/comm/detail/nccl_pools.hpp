@@ -5,24 +5,18 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <nccl.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <iterator>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "seqpack/comm/detail/nccl_site.hpp"
-#include "seqpack/comm/rank.hpp"
 
 namespace seqpack::detail::nccl {
 
@@ -116,38 +110,6 @@ class group_devices {
 
   std::mutex mutex_;
   std::vector<int> devices_;
-};
-
-/// A rank that is in this process, and its device.
-struct neighbour {
-  world_rank rank;
-  int device = 0;
-};
-
-/// The ranks of a group that is being made that are in this process; they meet by the group's id.
-class neighbours {
- public:
-  /// Adds one. All are there when the group has been made, which none is without the others.
-  static std::shared_ptr<neighbours> join(const ncclUniqueId& id, const neighbour& mine) {
-    static std::mutex& mutex = *new std::mutex;
-    static auto& groups = *new std::map<std::string, std::weak_ptr<neighbours>, std::less<>>;
-    const std::lock_guard lock(mutex);
-    std::erase_if(groups, [](const auto& group) { return group.second.expired(); });
-    std::weak_ptr<neighbours>& place = groups[std::string(id.internal, sizeof id.internal)];
-    std::shared_ptr<neighbours> found = place.lock();
-    if (!found) place = found = std::make_shared<neighbours>();
-    const std::lock_guard own(found->mutex_);
-    found->all_.push_back(mine);
-    return found;
-  }
-  std::vector<neighbour> all() const {
-    const std::lock_guard lock(mutex_);
-    return all_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<neighbour> all_;
 };
 
 /// The pool that memory is from; null where it is from none, or nobody can tell: only the driver
