@@ -11,6 +11,7 @@
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/comm/self.hpp"
+#include "seqpack/comm/split.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "seqpack/comm/tensor.hpp"
 #include "seqpack/core/config.hpp"
