@@ -119,6 +119,9 @@ struct striped {
 /// `context_parallel<4, zigzag>`, or `context_parallel<>{cp}`, or
 /// `context_parallel<dynamic, my_sharding>{cp, my_sharding{...}}`.
 ///
+/// What is static converts to what is chosen at run time: `context_parallel<4>` to
+/// `context_parallel<>`, and both to `context_parallel<dynamic, any_sharding>`.
+///
 /// One rank owns everything in order, whatever the sharding is.
 template <offset_t Size = dynamic, sharding Sharding = zigzag>
 class context_parallel {
@@ -134,8 +137,17 @@ class context_parallel {
   constexpr explicit context_parallel(offset_t size, Sharding how = {})
     requires(Size == dynamic)
       : size_(size, "context_parallel size"), sharding_(how) {}
+  template <offset_t OtherSize, sharding Other>
+    requires(Size == dynamic || Size == OtherSize) && std::convertible_to<Other, Sharding> &&
+            (Size != OtherSize || !std::same_as<Other, Sharding>)
+  constexpr context_parallel(const context_parallel<OtherSize, Other>& other) noexcept
+      : sharding_(other.how()) {
+    if constexpr (Size == dynamic) size_ = extent<>(other.size());
+  }
 
   SEQPACK_HD constexpr offset_t size() const noexcept { return size_.value(); }
+  /// The sharding, for 2 ranks and more.
+  SEQPACK_HD constexpr const Sharding& how() const noexcept { return sharding_; }
 
   /// What must divide every padded length; 1 for one rank.
   SEQPACK_HD constexpr offset_t divisor() const noexcept {
@@ -180,8 +192,7 @@ concept context_parallel_policy =
 /// \throws invalid_input unless 0 <= rank < size.
 constexpr void require_rank(offset_t rank, offset_t size) {
   if (rank < 0 || rank >= size) {
-    reject("rank", rank,
-           "it must be from 0 to " + std::to_string(size - 1) + ", the last context-parallel rank");
+    reject("rank", rank, {"it must be from 0 to ", size - 1, ", the last context-parallel rank"});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "seqpack/policy/any_sharding.hpp"
 #include "support/oracle.hpp"
 #include "support/sharding_suite.hpp"
 
@@ -60,7 +61,7 @@ struct not_trivially_copyable : reversed_contiguous {
 
 // Who satisfies the concepts, and who does not.
 static_assert(sharding<zigzag> && sharding<contiguous> && sharding<striped>);
-static_assert(sharding<reversed_contiguous> && sharding<blocks>);
+static_assert(sharding<reversed_contiguous> && sharding<blocks> && sharding<any_sharding>);
 static_assert(!sharding<int> && !sharding<without_run> && !sharding<with_an_int_divisor>);
 static_assert(!sharding<not_trivially_copyable> && !sharding<context_parallel<2>>);
 static_assert(context_parallel_policy<no_context_parallel>);
@@ -76,6 +77,25 @@ static_assert(
 static_assert(context_parallel<4>::static_size == 4);
 static_assert(context_parallel<>::static_size == dynamic && context_parallel<>{}.size() == 1);
 static_assert(!std::is_convertible_v<offset_t, context_parallel<>>);
+
+// What is static converts to what is chosen at run time, and nothing else does.
+template <class From, class To>
+inline constexpr bool converts = std::is_convertible_v<From, To>;
+using chosen_late = context_parallel<dynamic, any_sharding>;
+static_assert(converts<context_parallel<4>, context_parallel<>>);
+static_assert(converts<context_parallel<4>, context_parallel<4, any_sharding>>);
+static_assert(converts<context_parallel<4>, chosen_late>);
+static_assert(converts<context_parallel<dynamic, striped>, chosen_late>);
+static_assert(converts<context_parallel<2, any_sharding>, chosen_late>);
+static_assert(!converts<context_parallel<>, context_parallel<4>>);
+static_assert(!converts<context_parallel<2>, context_parallel<4, any_sharding>>);
+static_assert(!converts<chosen_late, context_parallel<>>);
+static_assert(!converts<context_parallel<4>, context_parallel<4, striped>>);
+static_assert(!converts<context_parallel<4, reversed_contiguous>, chosen_late>);
+
+/// It may do something else than what it derives from.
+struct from_contiguous : contiguous {};
+static_assert(!converts<from_contiguous, any_sharding>);
 
 /// The shares are those of the definitions.
 template <sharding S>
@@ -95,10 +115,8 @@ void shares_are(oracle::kind kind) {
   }
 }
 
-template <offset_t Size, sharding S>
-void static_agrees() {
-  const context_parallel<Size, S> fixed;
-  const context_parallel<dynamic, S> at_run_time{Size};
+template <context_parallel_policy A, context_parallel_policy B>
+void same(const A& fixed, const B& at_run_time) {
   BOOST_TEST(fixed.size() == at_run_time.size());
   BOOST_TEST(fixed.divisor() == at_run_time.divisor());
   const offset_t length = 3 * fixed.divisor();
@@ -107,6 +125,19 @@ void static_agrees() {
     BOOST_TEST((p == at_run_time.to_shard(token, length)));
     BOOST_TEST(fixed.to_token(p, length) == at_run_time.to_token(p, length));
     BOOST_TEST(fixed.run(p, length) == at_run_time.run(p, length));
+  }
+}
+
+template <offset_t Size, sharding S>
+void static_agrees() {
+  const context_parallel<Size, S> fixed;
+  same(fixed, context_parallel<dynamic, S>{Size});
+  same(fixed, context_parallel<dynamic, S>(fixed));
+  if constexpr (std::convertible_to<S, any_sharding>) {
+    same(fixed, context_parallel{Size, any_sharding{S{}}});
+    same(fixed, context_parallel<Size, any_sharding>{any_sharding{S{}}});
+    same(fixed, chosen_late(fixed));
+    same(fixed, chosen_late(context_parallel<dynamic, S>{Size}));
   }
 }
 
@@ -163,6 +194,25 @@ BOOST_AUTO_TEST_CASE(shardings_of_ones_own_conform) {
   static_and_dynamic_agree<reversed_contiguous>();
   check_sharding(blocks{1}, true);
   check_sharding(blocks{3}, true);
+}
+
+BOOST_AUTO_TEST_CASE(shardings_that_are_chosen_at_run_time_conform) {
+  check_sharding(any_sharding{zigzag{}}, true);
+  check_sharding(any_sharding{contiguous{}}, true);
+  check_sharding(any_sharding{striped{}}, true);
+  BOOST_TEST((any_sharding{} == any_sharding{sharding_kind::zigzag}));
+  BOOST_TEST((any_sharding{contiguous{}} == any_sharding{sharding_kind::contiguous}));
+  BOOST_TEST((any_sharding{striped{}} == any_sharding{sharding_kind::striped}));
+}
+
+BOOST_AUTO_TEST_CASE(a_sharding_is_assigned_another_one) {
+  context_parallel<dynamic, any_sharding> cp = context_parallel<2, contiguous>{};
+  BOOST_TEST((cp.to_shard(5, 8) == shard_position{1, 1}));
+  cp = context_parallel<>{4};
+  BOOST_TEST(cp.size() == 4);
+  BOOST_TEST(cp.divisor() == 8);
+  cp = context_parallel{2, any_sharding{sharding_kind::striped}};
+  BOOST_TEST((cp.to_shard(5, 8) == shard_position{1, 2}));
 }
 
 BOOST_AUTO_TEST_CASE(a_static_size_takes_a_sharding_with_a_number) {
