@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
@@ -26,6 +27,7 @@
 #include "seqpack/loss/global_counts.hpp"
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/loss_result.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/tokens/per_token.hpp"
 #include "seqpack/tokens/targets.hpp"
@@ -99,8 +101,8 @@ struct evaluation {
     const bool alone = cp.size() == 1;
     const workspace<C> all(where, alone ? 0 : view.total);
     if (!alone) {
-      keeping(cp, {state.owner(), all.owner()},
-              [&] { cp.all_gather(state.rows().log_probs.data, all.data(), rows); });
+      detail::keeping(cp, {state.owner(), all.owner()},
+                      [&] { cp.all_gather(state.rows().log_probs.data, all.data(), rows); });
     }
     const workspace<C> derivatives(where, with_gradient ? rows : 0);
     fill(where, derivatives, C{0});
@@ -144,7 +146,7 @@ struct evaluation {
   template <class Group>
   static void add_up(Group& group, const workspace<C>& numbers) {
     if (group.size() == 1) return;
-    keeping(group, numbers.owner(), [&] {
+    detail::keeping(group, numbers.owner(), [&] {
       group.all_reduce(static_cast<const C*>(numbers.data()), numbers.data(), numbers.size(),
                        reduction::sum);
     });
