@@ -113,9 +113,9 @@ static_assert(device_executor<std::remove_cvref_t<decltype(thrust::cuda::par.on(
 static_assert(device_executor<std::remove_cvref_t<decltype(thrust::cuda::par_nosync)>>);
 static_assert(!executor<cudaStream_t>);
 
-using on_host = packed_layout<no_padding, no_context_parallel>;
-using on_device = device_layout<no_padding, no_context_parallel>;
-using with_capacity = capacity_layout<padding<fixed_total<8>>, no_context_parallel>;
+using on_host = packed_layout<no_context_parallel>;
+using on_device = device_layout<no_context_parallel>;
+using with_capacity = capacity_layout<no_context_parallel>;
 static_assert(runs_on<host_t, on_host>);
 static_assert(runs_on<cuda_stream<>, on_device>);
 static_assert(!runs_on<host_t, on_device>);

@@ -41,6 +41,11 @@ concept stream_last = requires(R r, void* p, std::size_t n, cudaStream_t s) {
 ///   3.1 on and today's RMM
 /// - `r.allocate_async(bytes, alignment, stream)`, `r.deallocate_async(p, bytes, alignment, stream)`:
 ///   CCCL up to 3.0, RMM up to 25
+///
+/// The library asks for an alignment of 256 bytes. Allocating may throw anything, and the call that needed
+/// the memory then gives back what it has; giving back is called by destructors and must not throw.
+/// Both are called on the host, by whatever thread calls the library, and during a capture of the
+/// stream too.
 template <class R>
 concept stream_memory_resource =
     std::copy_constructible<R> && (detail::stream_first<R> || detail::stream_last<R>);

@@ -38,7 +38,9 @@ concept bulk_operation = std::is_trivially_copyable_v<Op> && requires(const Op& 
 ///     };
 ///
 /// - `on_device`: whether operations must be given device memory
-/// - `run(e, op)`: runs a bulk_operation of at least one row, or puts it into the stream
+/// - `run(e, op)`: runs a bulk_operation of at least one row, or puts it into the stream. Each row is
+///   done once, in any order; ranges of rows may be done by several threads at the same time. What
+///   `process` throws must leave `run`, once no thread uses op any more
 ///
 /// and where the library is to allocate for it, see memory_executor:
 ///

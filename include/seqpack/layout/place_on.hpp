@@ -11,8 +11,8 @@ namespace seqpack {
 /// The layout for calls of this executor: a view of it, for the host, or a copy on the device,
 /// which owns its memory (see to_device, whose header makes executors of devices work here). It
 /// answers `view()`; the layout must outlive a view.
-template <executor E, class P, class C, class Index>
-auto place_on(const E& where, const packed_layout<P, C, Index>& layout) {
+template <executor E, class C, class Index>
+auto place_on(const E& where, const packed_layout<C, Index>& layout) {
   if constexpr (host_executor<E>) {
     return layout.view();
   } else {

@@ -15,7 +15,7 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/team.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/move/field.hpp"
+#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/tokens/per_token.hpp"
 #include "seqpack/tokens/targets.hpp"
 
@@ -59,8 +59,7 @@ struct document_position {
                           "the batch size of the layout");
     if (starts.batch() > 0 && starts.width() < view.longest_padded) {
       reject(whose.name("document starts columns"), starts.width(),
-             "it must be at least " + std::to_string(view.longest_padded) +
-                 ", the width of the batch");
+             {"it must be at least ", view.longest_padded, ", the width of the batch"});
     }
     detail::require_memory(whose, "document starts", starts.data(), starts.positions());
     detail::require_range<T>(whose, "largest position id", max_of(view.longest_padded - 1, 0));

@@ -13,7 +13,6 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
-#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 

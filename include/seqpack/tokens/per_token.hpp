@@ -16,11 +16,11 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/layout/detail/bounds.hpp"
+#include "seqpack/layout/detail/checks.hpp"
+#include "seqpack/layout/detail/status.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/detail/windows.hpp"
-#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 
@@ -101,7 +101,7 @@ struct label {
       reject(whose.name("label shift"), options.shift, "it must be at least 1");
     }
     if (!holds_whole<T>(options.ignore)) {
-      reject(whose.name("ignored label"), options.ignore, "the label type " + label_range<T>());
+      reject(whose.name("ignored label"), options.ignore, {"the label type ", label_range<T>()});
     }
     require_vocabulary(whose);
     detail::require_equal(whose, "tokens payload", tokens.payload(), 1, "one id per token");
@@ -188,11 +188,11 @@ struct label {
       reject(whose.name("vocabulary"), "given", "ids that are no numbers have none");
     }
     if (size < 1 || size > max_tokens) {
-      reject(whose.name("vocabulary"), size, "it must be from 1 to " + std::to_string(max_tokens));
+      reject(whose.name("vocabulary"), size, {"it must be from 1 to ", max_tokens});
     }
     if (options.ignore >= 0 && options.ignore < size) {
       reject(whose.name("ignored label"), options.ignore,
-             "it must be no id of the vocabulary, 0 to " + std::to_string(size - 1));
+             {"it must be no id of the vocabulary, 0 to ", size - 1});
     }
   }
 
@@ -212,8 +212,7 @@ struct label {
       for (offset_t s = options.shift; s < length; ++s) {
         const id value = *tokens.at(b, lead + s);
         if (fits(value)) continue;
-        reject(whose.name("tokens") + "[" + std::to_string(b) + "][" + std::to_string(s) + "]",
-               std::to_string(value),
+        reject({whose.name("tokens"), "[", b, "][", s, "]"}, value,
                options.vocabulary == dynamic
                    ? "the label type " + label_range<T>()
                    : "a label must be from 0 to " + std::to_string(most()));
@@ -229,14 +228,12 @@ struct batch_position {
   template <class Executor, class View>
   void require(detail::subject whose, const View& view) const {
     if (!product_within(view.batch, width, max_tokens)) {
-      reject(whose.name("batch size * width"),
-             std::to_string(view.batch) + " * " + std::to_string(width),
-             "it must be at most " + std::to_string(max_tokens));
+      reject(whose.name("batch size * width"), {view.batch, " * ", width},
+             {"it must be at most ", max_tokens});
     }
     if (width < view.longest) {
       reject(whose.name("width"), width,
-             "it must be at least " + std::to_string(view.longest) +
-                 ", the longest real length of the layout");
+             {"it must be at least ", view.longest, ", the longest real length of the layout"});
     }
     if constexpr (std::unsigned_integral<T>) {
       reject(whose.name("element type"), "unsigned", "it must hold -1, for padding");

@@ -81,8 +81,8 @@ static_assert(!bulk_operation<counting_in_int>);
 static_assert(!bulk_operation<with_an_owner>);  // it could not be copied to a device
 static_assert(!bulk_operation<int>);
 
-using host_layout = packed_layout<no_padding, no_context_parallel>;
-using bare_view = layout_view<no_padding, no_context_parallel>;
+using host_layout = packed_layout<no_context_parallel>;
+using bare_view = layout_view<no_context_parallel>;
 
 }  // namespace
 

@@ -72,7 +72,7 @@ concept rearranges =
     requires(const L& layout, From from, To to, const numbers& rows, numbers& out) {
       rearrange(host, layout, from, to, field(rows, out));
     };
-using plain_layout = packed_layout<no_padding, context_parallel<2>>;
+using plain_layout = packed_layout<context_parallel<2>>;
 static_assert(rearranges<plain_layout, full_row_t, all_shards_t>);
 static_assert(rearranges<plain_layout, all_shards_t, shard>);
 static_assert(!rearranges<plain_layout, shard, full_row_t>, "a shard does not hold all tokens");
@@ -228,8 +228,7 @@ BOOST_AUTO_TEST_CASE(refused_payloads_and_null) {
 }
 
 BOOST_AUTO_TEST_CASE(refused_layout_without_arrays) {
-  const layout_view<no_padding, no_context_parallel> view{
-      .sequences = 1, .segments = 1, .total = 4};
+  const layout_view<no_context_parallel> view{.sequences = 1, .segments = 1, .total = 4};
   numbers rows(4, 1);
   poisoned_buffer<number> out(4);
   BOOST_CHECK_EXCEPTION(
