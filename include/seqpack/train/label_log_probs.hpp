@@ -47,8 +47,8 @@ struct log_prob_options {
 template <class C>
 struct label_log_prob_rows {
   row_view<C> log_probs;  ///< of the label; 0 for an ignored one
-  row_view<C> max;        ///< the largest logit, for the backward pass
-  row_view<C> sum;        ///< sum of exp(logit - max), for the backward pass
+  row_view<C> max;        ///< of y = logit / temperature, for the backward pass
+  row_view<C> sum;        ///< of exp(y - max), for the backward pass
   row_view<C> entropy =
       {};  ///< of the row's distribution, in nats, 0 for an ignored label; optional
 };
@@ -205,13 +205,13 @@ struct backward_operation {
         continue;
       }
       const C factor = derivatives[first] * scale;
-      const C common = factor / *forward.sum.at(first);
+      const C share = factor / *forward.sum.at(first);
       const C max = *forward.max.at(first);
       const offset_t label = labels[first] - columns.first;
       const bool here = columns.contains(labels[first]);
       const C at_label =
-          here ? factor + softmax::gradient_of(logits.at(first)[label], scale, max, common) : C{0};
-      softmax::gradient_row(logits.at(first), out, logits.columns, scale, max, common);
+          here ? factor + softmax::gradient_of(logits.at(first)[label], scale, max, share) : C{0};
+      softmax::gradient_row(logits.at(first), out, logits.columns, scale, max, share);
       if (here) out[label] = static_cast<G>(at_label);
       std::fill_n(out + logits.columns, width - logits.columns, static_cast<G>(0.0F));
     }
@@ -249,10 +249,10 @@ struct backward_operation {
   /// The gradient of the logit x of column first + k.
   SEQPACK_HD auto function_of(offset_t row, offset_t label, C derivative) const {
     const C factor = derivative * scale;
-    const C common = factor / *forward.sum.at(row);
-    return [factor, common, max = *forward.max.at(row), at = label - columns.first, scale = scale](
+    const C share = factor / *forward.sum.at(row);
+    return [factor, share, max = *forward.max.at(row), at = label - columns.first, scale = scale](
                offset_t first, int k, const T& x) {
-      const C others = softmax::gradient_of(x, scale, max, common);
+      const C others = softmax::gradient_of(x, scale, max, share);
       return static_cast<G>(at - first == k ? factor + others : others);
     };
   }

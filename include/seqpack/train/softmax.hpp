@@ -1,5 +1,5 @@
 /// \file
-/// The row kernels of a softmax: what log-sum-exp, entropy and gradient of a row of logits need.
+/// The row kernels of a softmax: maximum, sums and gradient of a row of logits.
 ///
 /// On the host a row goes through blocks of a fixed size. Their loops are plain ones, written so
 /// that a compiler makes vector instructions of them without leave to reorder floating-point sums.
@@ -364,29 +364,29 @@ SEQPACK_HD part<C> scan_row(const Group& group, const T* x, offset_t n, C scale)
   return sums.total(group);
 }
 
-/// -factor * exp(y - log_sum_exp): what all logits of a row but the target's have as gradient.
+/// What all logits of a row but the label's have as gradient: -share * exp(y - max), where `max` is
+/// the maximum of the row's y and `share` the derivative of the loss over the sum of exp(y - max).
+/// So it is the derivative times the probability, and no logarithm is rounded on the way.
 template <class C>
-SEQPACK_HD C gradient_at(C y, C log_sum_exp, C factor) {
-  return product(-factor, exp_of(y - log_sum_exp));
+SEQPACK_HD C gradient_at(C y, C max, C share) {
+  return product(-share, exp_of(y - max));
 }
 
-/// The gradient of one logit, for y = x * scale.
+/// The same of a logit x, for y = x * scale.
 template <class T, class C>
-SEQPACK_HD C gradient_of(T x, C scale, C log_sum_exp, C factor) {
-  return gradient_at(scaled(x, scale), log_sum_exp, factor);
+SEQPACK_HD C gradient_of(T x, C scale, C max, C share) {
+  return gradient_at(scaled(x, scale), max, share);
 }
 
 /// The gradients of a row, on the host: out[v] = gradient_of(x[v], ...). `out` may be x itself,
 /// where it is of the same type.
 template <class T, class G, class C>
-void gradient_row(const T* x, G* out, offset_t n, C scale, C log_sum_exp, C factor) {
+void gradient_row(const T* x, G* out, offset_t n, C scale, C max, C share) {
   row_block<C> y;
   for (offset_t first = 0; first < n; first += block) {
     const offset_t end = y.load(x + first, n - first, scale);
     for (offset_t k = 0; k < end; k += lanes) {
-      for (offset_t l = 0; l < lanes; ++l) {
-        y.at[k + l] = gradient_at(y.at[k + l], log_sum_exp, factor);
-      }
+      for (offset_t l = 0; l < lanes; ++l) y.at[k + l] = gradient_at(y.at[k + l], max, share);
     }
     const offset_t count = min_of(n - first, block);
     for (offset_t k = 0; k < count; ++k) out[first + k] = static_cast<G>(y.at[k]);
