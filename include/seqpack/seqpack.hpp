@@ -44,6 +44,8 @@
 #include "seqpack/policy/padding.hpp"
 #include "seqpack/policy/parallel_settings.hpp"
 #include "seqpack/policy/sharding.hpp"
+#include "seqpack/logprob/log_prob_state.hpp"
+#include "seqpack/logprob/temperature.hpp"
 #include "seqpack/train/bound_loss.hpp"
 #include "seqpack/train/causal.hpp"
 #include "seqpack/train/checked_loss.hpp"

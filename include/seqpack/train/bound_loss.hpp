@@ -12,6 +12,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/logprob/temperature.hpp"
 #include "seqpack/pack/layout_hash.hpp"
 #include "seqpack/pack/resident.hpp"
 #include "seqpack/parallel/group_execution.hpp"
@@ -79,21 +80,20 @@ class bound_loss {
  public:
   using result_type = loss_result<E, typename L::metrics>;
 
-  /// forward_step makes them.
-  bound_loss(E where, Setup setup, B batch, std::shared_ptr<const Layout> layout, L loss,
-             model_output<T> output, forward_options options, double temperature, double applied,
-             bool replicated, offset_t number)
-      : where_(std::move(where)),
-        setup_(std::move(setup)),
-        batch_(std::move(batch)),
-        layout_(std::move(layout)),
-        loss_(std::move(loss)),
-        output_(output),
-        options_(options),
-        temperature_(temperature),
-        applied_(applied),
-        replicated_(replicated),
-        number_(number) {}
+  /// What it is made of; forward_step makes it.
+  struct parts {
+    E where;
+    Setup setup;
+    B batch;
+    std::shared_ptr<const Layout> layout;  ///< on the host
+    L loss;
+    model_output<T> output;
+    forward_options options;
+    logit_temperature temperature;  ///< of the output's rows as they are
+    bool replicated_columns;        ///< see loss_options
+    offset_t step;  ///< its number, so that ranks that call the losses of two steps find out
+  };
+  explicit bound_loss(parts all) : p_(std::move(all)) {}
 
   /// The loss and its metrics.
   /// \throws invalid_input where a gradient has overwritten the logits.
@@ -113,54 +113,45 @@ class bound_loss {
   }
 
   /// The batch that it is about.
-  const B& batch_data() const noexcept { return batch_; }
+  const B& batch_data() const noexcept { return p_.batch; }
   /// Where its tokens are, on the host.
-  const Layout& layout() const noexcept { return *layout_; }
+  const Layout& layout() const noexcept { return *p_.layout; }
 
  private:
   template <class G>
   result_type evaluate(const matrix_view<G>& gradient) const {
-    const loss_options options{.counts = forwarding::counts_of<L>(options_),
-                               .temperature = temperature_,
-                               .cp_normalize = options_.cp_normalize,
-                               .pass = options_.pass,
-                               .replicated_columns = replicated_,
-                               .applied_temperature = applied_,
-                               .zero_padded_columns = options_.zero_padded_columns};
+    const loss_options options{.counts = forwarding::counts_of<L>(p_.options),
+                               .temperature = p_.temperature,
+                               .cp_normalize = p_.options.cp_normalize,
+                               .pass = p_.options.pass,
+                               .replicated_columns = p_.replicated_columns,
+                               .zero_padded_columns = p_.options.zero_padded_columns};
+    auto& cp = p_.setup.cp();
+    auto& tp = p_.setup.tp();
     const auto check = [&] {
       if (*overwritten_) {
         reject("logits", "overwritten by the gradient",
                "a loss whose gradient was written to its logits can be called once");
       }
-      losses::require_logits(layout_->view(), batch_.fields(), setup_.cp(), setup_.tp(),
-                             output_.rows, output_.columns, gradient, options);
+      losses::require_logits(p_.layout->view(), p_.batch.fields(), cp, tp, p_.output.rows,
+                             p_.output.columns, gradient, options);
     };
-    const group_execution::current_device here(setup_.cp(), setup_.tp());
-    if (options_.check_all_ranks) {
-      const std::uint64_t which = mark_of(layout_hash(layout_->view()), number_);
-      together(setup_.tp(), setup_.cp(), "loss of a forward step", check, which);
+    const group_execution::current_device here(cp, tp);
+    if (p_.options.check_all_ranks) {
+      const std::uint64_t which = mark_of(layout_hash(p_.layout->view()), p_.step);
+      together(tp, cp, "loss of a forward step", check, which);
     } else {
       check();
     }
     // From here on, also where something fails on the way.
-    if (gradient.touched().overlaps(output_.rows.touched())) *overwritten_ = true;
-    const auto placed = resident(where_, *layout_);
-    return losses::run(where_, setup_.cp(), setup_.tp(), *layout_, placed.view(), batch_.fields(),
-                       targets::rule_of(setup_.packing().documents()), loss_, output_.rows,
-                       output_.columns, gradient, options);
+    if (gradient.touched().overlaps(p_.output.rows.touched())) *overwritten_ = true;
+    const auto placed = resident(p_.where, *p_.layout);
+    return losses::run(p_.where, cp, tp, *p_.layout, placed.view(), p_.batch.fields(),
+                       targets::rule_of(p_.setup.packing().documents()), p_.loss, p_.output.rows,
+                       p_.output.columns, gradient, options);
   }
 
-  E where_;
-  Setup setup_;
-  B batch_;
-  std::shared_ptr<const Layout> layout_;
-  L loss_;
-  model_output<T> output_;
-  forward_options options_;
-  double temperature_;
-  double applied_;
-  bool replicated_;
-  offset_t number_;  // of the step, so that ranks that call the losses of two steps find out
+  parts p_;
   std::shared_ptr<bool> overwritten_ = std::make_shared<bool>(false);  // of all copies
 };
 

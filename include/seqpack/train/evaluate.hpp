@@ -15,9 +15,11 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
+#include "seqpack/logprob/detail/shard_log_probs.hpp"
+#include "seqpack/logprob/detail/temperature.hpp"
+#include "seqpack/logprob/temperature.hpp"
 #include "seqpack/pack/layout.hpp"
 #include "seqpack/pack/layout_part.hpp"
-#include "seqpack/pack/per_token.hpp"
 #include "seqpack/pack/resident.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/train/checked_loss.hpp"
@@ -27,7 +29,6 @@
 #include "seqpack/train/loss.hpp"
 #include "seqpack/train/loss_operations.hpp"
 #include "seqpack/train/loss_result.hpp"
-#include "seqpack/train/next_token_logprobs.hpp"
 #include "seqpack/train/targets.hpp"
 
 namespace seqpack {
@@ -42,16 +43,14 @@ enum class loss_pass {
 /// What a loss is evaluated with.
 struct loss_options {
   global_counts counts = {};  ///< of the global batch; see count_valid
-  double temperature = 1;
+  /// Of the logits; finite and above 0.
+  logit_temperature temperature = {};
   /// Divides the loss by the number of context-parallel ranks, each of which returns all of it, so
   /// that their sum is the loss. Metrics are not touched.
   bool cp_normalize = true;
   loss_pass pass = loss_pass::fused;
   /// Every tensor-parallel rank has all columns, as of a value head. For losses on logits.
   bool replicated_columns = false;
-  /// What the logits have been divided by before they came here: the gradient is with respect to
-  /// those from before.
-  double applied_temperature = 1;
   /// Writes 0 to what is between the rows of the gradient; see log_prob_options.
   bool zero_padded_columns = false;
 };
@@ -70,7 +69,7 @@ struct evaluation {
   column_range columns;
   bool with_gradient;
   double factor;  ///< of derivatives
-  double temperature;
+  logit_temperature temperature;
   bool replicated;
   bool zero_padded_columns;
 
@@ -83,26 +82,20 @@ struct evaluation {
   template <class View>
   void fused(const View& view, offset_t first_row, const matrix_view<const T>& logits,
              const matrix_view<G>& gradient, double* results) const {
-    const offset_t rows = logits.rows;
-    const log_prob_state<C> state(where, rows);
-    const auto labels = state.labels();
     using label_type = targets::counted_label<Fields>;
-    if (rows > 0) {
-      per_token(where, view, mine(),
-                token_array<std::int64_t, label_type>{
-                    labels, {fields, rule, sequences_per_group<L>, first_row}});
-    }
-    const log_prob_options options{.temperature = temperature,
+    const log_prob_options options{.temperature = temperature.to_apply(),
                                    .zero_padded_columns = zero_padded_columns};
-    label_log_probs(where, tp, logits, columns, labels, state.rows(), options);
+    const auto state = detail::labelled_shard<C>(
+        where, view, mine(), label_type{fields, rule, sequences_per_group<L>, first_row});
+    detail::find_log_probs(where, tp, logits, columns, state, options);
 
     const bool alone = cp.size() == 1;
     const workspace<C> all(where, alone ? 0 : view.total);
     if (!alone) {
       keeping(cp, {state.owner(), all.owner()},
-              [&] { cp.all_gather(state.rows().log_probs.data, all.data(), rows); });
+              [&] { cp.all_gather(state.rows().log_probs.data, all.data(), logits.rows); });
     }
-    const workspace<C> derivatives(where, with_gradient ? rows : 0);
+    const workspace<C> derivatives(where, with_gradient ? logits.rows : 0);
     fill(where, derivatives, C{0});
     using operation = log_prob_operation<View, Fields, L, C>;
     execute(where, operation{{view, fields, rule, first_row},
@@ -113,8 +106,8 @@ struct evaluation {
                              factor,
                              results});
     if (with_gradient) {
-      label_log_probs_backward(where, logits, columns, labels, state.rows(),
-                               row_view<const C>(derivatives.rows()), gradient, options);
+      detail::find_gradient(where, logits, columns, state, row_view<const C>(derivatives.rows()),
+                            gradient, options);
     }
   }
 
@@ -123,7 +116,7 @@ struct evaluation {
   void assembled(const View& view, offset_t first_row, const matrix_view<const T>& logits,
                  const matrix_view<G>& gradient, double* results) const {
     const workspace<C> full(where, view.total * columns.total);
-    const auto scale = static_cast<C>(1 / temperature);
+    const auto scale = static_cast<C>(1 / temperature.to_apply());
     const source<View, Fields> from{view, fields, rule, first_row};
     const auto rows = row_view<C>(full.data(), view.total, columns.total);
     execute(where, assemble_operation<View, Fields, T, C>{from, logits, columns, mine(), scale,
@@ -134,7 +127,7 @@ struct evaluation {
     const workspace<double> derivatives(where, with_gradient ? columns.total : 0);
     using operation = logits_operation<View, Fields, L, C, G>;
     execute(where, operation{from, loss, rows, derivatives.data(), gradient, columns, mine(),
-                             factor / temperature, results});
+                             factor / temperature.to_apply(), results});
   }
 
   void clear_gradient(const matrix_view<G>& gradient) const {
@@ -263,7 +256,7 @@ loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
       loss,
       columns,
       gradient.data != nullptr,
-      (options.cp_normalize ? factor : factor * ranks) / options.applied_temperature,
+      (options.cp_normalize ? factor : factor * ranks) / options.temperature.applied(),
       options.temperature,
       options.replicated_columns,
       options.zero_padded_columns};
@@ -295,8 +288,8 @@ void require_logits(const View& view, const Fields& fields, const CP& cp, const 
                     const matrix_view<T>& logits, const column_range& columns,
                     const matrix_view<G>& gradient, const loss_options& options) {
   require_counts(options.counts);
-  logits_checks::reciprocal<compute_type<T>>(options.temperature);
-  logits_checks::reciprocal(options.applied_temperature);
+  detail::reciprocal<compute_type<T>>(options.temperature.to_apply());
+  detail::reciprocal(options.temperature.applied());
   logits_checks::require_range(columns);
   if (tp.size() == 1 || options.replicated_columns) logits_checks::require_all(columns);
   checks::require_equal(checks::alone, "context-parallel size of the layout", view.cp.size(),

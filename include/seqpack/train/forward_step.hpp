@@ -18,6 +18,8 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/logprob/detail/temperature.hpp"
+#include "seqpack/logprob/temperature.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/resident.hpp"
 #include "seqpack/parallel/group_execution.hpp"
@@ -60,7 +62,7 @@ auto checked_layout(const E& where, const Setup& setup, const B& batch,
                     const forward_options& options) {
   losses::require_streams(where, setup.cp(), setup.tp());
   require_counts(counts_of<L>(options));
-  logits_checks::reciprocal(options.temperature);
+  detail::reciprocal(options.temperature);
   const auto fields = batch.fields();
   auto layout = setup.packing().layout_of(std::invoke(setup.lengths(), batch),
                                           width_of(tokens_of(input_ids, fields)));
@@ -105,7 +107,7 @@ void require_output(const Setup& setup, const View& view, const Fields& fields,
   losses::require_logits(
       view, fields, setup.cp(), setup.tp(), output.rows, output.columns,
       matrix_view<std::remove_const_t<T>>{},
-      {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
+      {.temperature = scalable ? options.temperature : 1.0, .replicated_columns = !scalable});
   losses::require_targets<E, L>(view, fields, targets::rule_of(setup.packing().documents()),
                                 output.columns.total);
   if (std::is_const_v<T> && scalable && options.scale_in_place) {
@@ -248,10 +250,18 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
   using setup_type = forward_setup<Packing, Lengths, CP, TP>;
   using loss_type = bound_loss<E, setup_type, batch_type, layout_type, Loss, T>;
   const double temperature = scalable ? options.temperature : 1;
-  const offset_t number = setup.count_step();
-  loss_type bound(where, setup, std::move(*data), inputs.layout(), loss, output, options,
-                  options.scale_in_place ? 1 : temperature,
-                  options.scale_in_place ? temperature : 1, !scalable, number);
+  loss_type bound({.where = where,
+                   .setup = setup,
+                   .batch = std::move(*data),
+                   .layout = inputs.layout(),
+                   .loss = loss,
+                   .output = output,
+                   .options = options,
+                   .temperature = options.scale_in_place
+                                      ? logit_temperature::already_applied(temperature)
+                                      : logit_temperature::in_loss(temperature),
+                   .replicated_columns = !scalable,
+                   .step = setup.count_step()});
   return step_result<decltype(inputs), T, loss_type>{output, std::move(bound), std::move(inputs)};
 }
 

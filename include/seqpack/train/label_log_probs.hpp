@@ -19,6 +19,7 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/exec/thread_group.hpp"
+#include "seqpack/logprob/detail/temperature.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
@@ -269,16 +270,22 @@ inline void require_labels(row_view<const std::int64_t> labels, const column_ran
   }
 }
 
+/// \throws invalid_input for logits that are not of the columns, or not there.
 template <class T>
-void require_shape(const matrix_view<T>& logits, const column_range& columns,
-                   const row_view<const std::int64_t>& labels) {
+void require_logits(const matrix_view<T>& logits, const column_range& columns) {
   logits_checks::require_range(columns);
   checks::require_equal(checks::alone, "logits columns", logits.columns, columns.size(),
                         "the columns of the vocabulary that they are");
+  logits_checks::require_logits(logits);
+}
+
+template <class T>
+void require_shape(const matrix_view<T>& logits, const column_range& columns,
+                   const row_view<const std::int64_t>& labels) {
+  require_logits(logits, columns);
   checks::require_equal(checks::alone, "labels", labels.rows, logits.rows,
                         "one for each row of logits");
   checks::require_equal(checks::alone, "labels payload", labels.payload, 1, "one for each row");
-  logits_checks::require_logits(logits);
   checks::require_memory(checks::alone, "labels", labels.data, labels.rows);
 }
 
@@ -415,7 +422,7 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
     memory.write(out.entropy.touched(), checks::alone, "entropy");
     memory.require_apart();
     if constexpr (host_executor<E>) impl::require_labels(labels, columns);
-    return logits_checks::reciprocal<C>(options.temperature);
+    return detail::reciprocal<C>(options.temperature);
   };
   self_communicator nobody;
   const std::uint64_t mark = mark_of(logits.rows, out.entropy.data != nullptr, options.temperature);
@@ -477,7 +484,7 @@ void label_log_probs_backward(const E& where, const matrix_view<T>& logits,
   memory.write(logits_checks::written_bytes(gradient, options.zero_padded_columns), checks::alone,
                "gradient");
   memory.require_apart();
-  const C scale = logits_checks::reciprocal<C>(options.temperature);
+  const C scale = detail::reciprocal<C>(options.temperature);
   execute(where, impl::backward_operation<plain, G, C>{
                      {logits.data, logits.rows, logits.columns, logits.stride},
                      columns,

@@ -2,7 +2,6 @@
 /// Views of logits, and which columns of the vocabulary they hold.
 #pragma once
 
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <string>
@@ -12,10 +11,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
-#include "seqpack/exec/executor.hpp"
-#include "seqpack/exec/thread_group.hpp"
 #include "seqpack/pack/checks.hpp"
-#include "seqpack/train/counts.hpp"
 #include "seqpack/train/softmax.hpp"
 
 namespace seqpack {
@@ -141,21 +137,6 @@ inline void require_all(const column_range& columns) {
          "a rank that shares them with nobody must hold all " + std::to_string(columns.total));
 }
 
-/// \returns 1 / temperature
-/// \throws invalid_input unless both are finite and the temperature is positive.
-template <class C = double>
-C reciprocal(double temperature) {
-  if (!(temperature > 0) || std::isinf(temperature)) {
-    reject("temperature", counting::text_of(temperature), "it must be finite and above 0");
-  }
-  const auto result = static_cast<C>(1 / temperature);
-  if (std::isinf(result) || result == 0) {
-    reject("temperature", counting::text_of(temperature),
-           "its reciprocal must be finite and not 0");
-  }
-  return result;
-}
-
 /// \throws invalid_input for logits that are null or misaligned.
 template <class T>
 void require_logits(const matrix_view<T>& logits) {
@@ -189,53 +170,6 @@ void require_gradient(const matrix_view<T>& logits, const matrix_view<G>& gradie
   memory.require_apart();
 }
 
-/// Every element of a matrix times a number.
-template <class T>
-struct scale_operation {
-  matrix_view<T> logits;
-  compute_type<T> factor;
-
-  offset_t rows() const noexcept { return logits.rows; }
-  offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(T)}; }
-  SEQPACK_HD offset_t units() const noexcept { return logits.rows * logits.columns; }
-  void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) {
-      T* const row = logits.at(first);
-      for (offset_t v = 0; v < logits.columns; ++v) row[v] = scaled(row[v]);
-    }
-  }
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = divide(unit, logits.columns);
-    T& x = logits.at(row)[unit - row * logits.columns];
-    x = scaled(x);
-  }
-  offset_t row_work() const noexcept { return row_bytes(); }
-  template <thread_group Group>
-  SEQPACK_HD void operator()(const Group& group, offset_t row) const {
-    group.rewrite_row(logits.at(row), logits.at(row), logits.columns,
-                      [this](offset_t, int, const T& x) { return scaled(x); });
-  }
-
- private:
-  SEQPACK_HD T scaled(const T& x) const {
-    return static_cast<T>(static_cast<compute_type<T>>(x) * factor);
-  }
-};
-
 }  // namespace logits_checks
-
-/// Divides logits by a temperature, in place: only the elements of the view change, and with 1 none
-/// does. Losses and log-probabilities need no such pass; they take a temperature themselves.
-/// \throws invalid_input unless the temperature is finite and positive, for logits that are null or
-/// misaligned; before anything is written.
-///
-/// No allocation, no synchronisation, one launch. One read and one write of the view.
-template <executor E, logit T>
-  requires(!std::is_const_v<T>)
-void scale_logits(const E& where, const matrix_view<T>& logits, double temperature) {
-  const auto factor = logits_checks::reciprocal<compute_type<T>>(temperature);
-  logits_checks::require_logits(logits);
-  if (temperature != 1) execute(where, logits_checks::scale_operation<T>{logits, factor});
-}
 
 }  // namespace seqpack

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -14,12 +13,14 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
+#include "seqpack/logprob/detail/shard_log_probs.hpp"
+#include "seqpack/logprob/detail/temperature.hpp"
+#include "seqpack/logprob/log_prob_state.hpp"
 #include "seqpack/pack/checks.hpp"
 #include "seqpack/pack/field.hpp"
 #include "seqpack/pack/layout_hash.hpp"
 #include "seqpack/pack/layout_view.hpp"
 #include "seqpack/pack/pack.hpp"
-#include "seqpack/pack/per_token.hpp"
 #include "seqpack/parallel/context_gather.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
@@ -29,35 +30,6 @@
 #include "seqpack/train/targets.hpp"
 
 namespace seqpack {
-
-/// What a forward pass over the rows of one shard leaves: the labels, the log-probabilities and
-/// what the backward pass needs. O(T / CP) memory with an owner.
-template <class C>
-class log_prob_state {
- public:
-  log_prob_state() = default;
-  /// Room for `rows` rows; the entropy where asked.
-  template <executor E>
-  log_prob_state(const E& where, offset_t rows, bool with_entropy = false)
-      : labels_(where, rows), numbers_(where, (with_entropy ? 4 : 3) * rows) {
-    const auto part = [&](offset_t k) { return row_view<C>(numbers_.data() + k * rows, rows); };
-    if (rows == 0) return;
-    rows_ = {part(0), part(1), part(2)};
-    if (with_entropy) rows_.entropy = part(3);
-  }
-
-  /// The label of each row.
-  row_view<std::int64_t> labels() const { return labels_.rows(); }
-  /// The results of each row.
-  const label_log_prob_rows<C>& rows() const noexcept { return rows_; }
-  /// For who must keep the results.
-  const std::shared_ptr<void>& owner() const noexcept { return numbers_.owner(); }
-
- private:
-  workspace<std::int64_t> labels_;
-  workspace<C> numbers_;
-  label_log_prob_rows<C> rows_;
-};
 
 namespace next_tokens {
 
@@ -149,9 +121,8 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
                           cp.size(), "the ranks of the group");
     checks::require_equal(checks::alone, "logits rows", logits.rows, view.shard_tokens(),
                           "the tokens of the layout in one shard");
-    state = log_prob_state<C>(where, logits.rows, with_entropy);
-    label_log_probing::require_shape(logits, columns, row_view<const std::int64_t>(state.labels()));
-    logits_checks::reciprocal<C>(options.temperature);
+    label_log_probing::require_logits(logits, columns);
+    detail::reciprocal<C>(options.temperature);
     checks::require_table<E>(checks::alone, "ids", view, ids, false);
     next_tokens::require_target<E>("log-probabilities", predicting, out);
     if (with_entropy) next_tokens::require_target<E>("entropy", predicting, entropy);
@@ -164,7 +135,7 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
     memory.write(entropy.touched(), checks::alone, "entropy");
     memory.require_apart();
     if constexpr (host_executor<E>) targets::require_known(view, next_label, columns.total);
-    per_token(where, view, mine, token_array<std::int64_t, label_type>{state.labels(), next_label});
+    state = detail::labelled_shard<C>(where, view, mine, next_label, with_entropy);
   };
   if (options.check_all_ranks) {
     together(tp, cp, "next_token_logprobs", check,
@@ -173,8 +144,7 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   } else {
     check();
   }
-  label_log_probs(where, tp, logits, columns, state.labels(), state.rows(),
-                  {.temperature = options.temperature});
+  detail::find_log_probs(where, tp, logits, columns, state, {.temperature = options.temperature});
   const auto spread = [&](const row_view<C>& rows, const batch_view<C>& to) {
     keeping(cp, state.owner(),
             [&] { all_gather_unpack(where, cp, predicting, field(row_view<const C>(rows), to)); });
@@ -216,8 +186,8 @@ void next_token_logprobs_backward(const E& where, const L& layout, shard mine,
   memory.require_apart();
   const workspace<C> rows(where, logits.rows);
   pack(where, view.without_last(1), mine, field(derivatives, rows.rows()));
-  label_log_probs_backward(where, logits, columns, state.labels(), state.rows(), rows.rows(),
-                           gradient, options);
+  detail::find_gradient(where, logits, columns, state, row_view<const C>(rows.rows()), gradient,
+                        options);
 }
 
 }  // namespace seqpack

@@ -2,6 +2,7 @@
 // ranks are in tests/mpi/log_probs.cpp.
 #define BOOST_TEST_MODULE label_log_probs
 #include "seqpack/train/label_log_probs.hpp"
+#include "seqpack/logprob/temperature.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

@@ -10,6 +10,7 @@
 
 #include "seqpack/comm/self.hpp"
 #include "seqpack/train/evaluate.hpp"
+#include "seqpack/train/next_token_logprobs.hpp"
 #include "seqpack/train/nll.hpp"
 #include "support/loss_oracle.hpp"
 
