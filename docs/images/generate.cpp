@@ -3,7 +3,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <seqpack/pack/draw.hpp>
+#include <seqpack/draw/draw.hpp>
 #include <seqpack/seqpack.hpp>
 #include <stdexcept>
 #include <string>

@@ -8,7 +8,7 @@
 #include <exception>
 #include <iostream>
 #include <ostream>
-#include <seqpack/pack/draw.hpp>
+#include <seqpack/draw/draw.hpp>
 #include <seqpack/seqpack.hpp>
 #include <string>
 

@@ -90,7 +90,7 @@ void describe(CLI::App& app, raw_options& raw) {
   app.add_option("--lengths-file", raw.lengths_file,
                  "The same from a file, separated by commas or line breaks")
       ->type_name("FILE");
-  app.add_option("--width", raw.width, "Width of a batch row, which no length may pass")
+  app.add_option("--width", raw.width, "Width of the batch, which no length may pass")
       ->type_name("S");
   app.add_option("--pad-each", raw.pad_each, "Pad each sequence to a multiple (1)")->type_name("M");
   app.add_option("--pad-total-multiple", raw.pad_total_multiple, "Pad the total to a multiple")

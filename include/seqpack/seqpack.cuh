@@ -4,6 +4,6 @@
 
 #include "seqpack/exec/cuda.cuh"
 #include "seqpack/exec/thrust.hpp"
-#include "seqpack/pack/capacity_layout.cuh"
-#include "seqpack/pack/device_layout.cuh"
+#include "seqpack/layout/capacity_layout.cuh"
+#include "seqpack/layout/device_layout.cuh"
 #include "seqpack/seqpack.hpp"

@@ -2,10 +2,10 @@
 #include <string>
 #include <vector>
 
-#include "seqpack/pack/layout.hpp"
-#include "seqpack/pack/pack.hpp"
-#include "seqpack/pack/rearrange.hpp"
-#include "seqpack/pack/unpack.hpp"
+#include "seqpack/layout/layout.hpp"
+#include "seqpack/move/pack.hpp"
+#include "seqpack/move/rearrange.hpp"
+#include "seqpack/move/unpack.hpp"
 
 using namespace seqpack;
 

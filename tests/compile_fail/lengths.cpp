@@ -3,7 +3,7 @@
 #include <list>
 #include <vector>
 
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 
 using namespace seqpack;
 

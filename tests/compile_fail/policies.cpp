@@ -1,7 +1,7 @@
 // Static numbers of a padding and of a sharding that do not fit: the message names both.
 #include <vector>
 
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 
 using namespace seqpack;
 

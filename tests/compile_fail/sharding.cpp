@@ -1,7 +1,7 @@
 // Types that are no sharding.
 #include <vector>
 
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 
 using namespace seqpack;
 

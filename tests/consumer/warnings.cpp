@@ -1,7 +1,7 @@
 // What users call, inlined into code of their own and compiled with their warnings: no header may be the
 // cause of one. It is compiled and linked; main() runs one round.
 #include <optional>
-#include <seqpack/pack/draw.hpp>
+#include <seqpack/draw/draw.hpp>
 #include <seqpack/seqpack.hpp>
 #include <vector>
 

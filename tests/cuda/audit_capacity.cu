@@ -3,9 +3,9 @@
 #define BOOST_TEST_MODULE audit_capacity
 #include <boost/test/unit_test.hpp>
 
-#include "seqpack/pack/capacity_layout.cuh"
-#include "seqpack/pack/pack.hpp"
-#include "seqpack/pack/unpack.hpp"
+#include "seqpack/layout/capacity_layout.cuh"
+#include "seqpack/move/pack.hpp"
+#include "seqpack/move/unpack.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;

@@ -3,10 +3,10 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 
-#include "seqpack/pack/device_layout.cuh"
-#include "seqpack/train/cuda_event_timer.hpp"
-#include "seqpack/train/forward_step.hpp"
-#include "seqpack/train/nll.hpp"
+#include "seqpack/layout/device_layout.cuh"
+#include "seqpack/loss/nll.hpp"
+#include "seqpack/step/cuda_event_timer.hpp"
+#include "seqpack/step/forward_step.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;

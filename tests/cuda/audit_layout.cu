@@ -4,8 +4,8 @@
 #include <numeric>
 #include <span>
 
-#include "seqpack/pack/device_layout.cuh"
-#include "seqpack/pack/pack.hpp"
+#include "seqpack/layout/device_layout.cuh"
+#include "seqpack/move/pack.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;

@@ -5,8 +5,8 @@
 
 #include "seqpack/comm/self.hpp"
 #include "seqpack/exec/cuda.cuh"
-#include "seqpack/train/logits.hpp"
-#include "seqpack/train/next_token_logprobs.hpp"
+#include "seqpack/logprob/logits.hpp"
+#include "seqpack/logprob/next_token_logprobs.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;

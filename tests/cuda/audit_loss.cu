@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "seqpack/comm/self.hpp"
-#include "seqpack/pack/device_layout.cuh"
-#include "seqpack/train/count_valid.hpp"
-#include "seqpack/train/evaluate.hpp"
-#include "seqpack/train/nll.hpp"
+#include "seqpack/layout/device_layout.cuh"
+#include "seqpack/loss/count_valid.hpp"
+#include "seqpack/loss/evaluate.hpp"
+#include "seqpack/loss/nll.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 
-#include "seqpack/pack/pack.hpp"
+#include "seqpack/move/pack.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;

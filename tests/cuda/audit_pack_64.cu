@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "seqpack/pack/pack.hpp"
+#include "seqpack/move/pack.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;

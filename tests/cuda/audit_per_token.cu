@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <span>
 
-#include "seqpack/interop/packed_seq_params.hpp"
-#include "seqpack/pack/counts.hpp"
-#include "seqpack/pack/mask.hpp"
-#include "seqpack/pack/per_token.hpp"
-#include "seqpack/train/causal.hpp"
+#include "seqpack/tokens/causal.hpp"
+#include "seqpack/tokens/counts.hpp"
+#include "seqpack/tokens/mask.hpp"
+#include "seqpack/tokens/packed_seq_params.hpp"
+#include "seqpack/tokens/per_token.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "seqpack/pack/device_layout.cuh"
-#include "seqpack/pack/pack.hpp"
+#include "seqpack/layout/device_layout.cuh"
+#include "seqpack/move/pack.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;
@@ -17,8 +17,8 @@ BOOST_TEST_GLOBAL_FIXTURE(needs_device);
 namespace {
 
 constexpr auto short_bounds =
-    "`to_device`, `resident`, bounds that fit into the parameters of a kernel";
-constexpr auto long_bounds = "`to_device`, `resident`, longer bounds";
+    "`to_device`, `place_on`, bounds that fit into the parameters of a kernel";
+constexpr auto long_bounds = "`to_device`, `place_on`, longer bounds";
 constexpr int longest = 6;
 
 auto make_host_layout(int batch, offset_t cp, int round = 0, const layout_options& options = {}) {
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(one_launch_for_short_bounds) {
       const auto copy =
           audited_call(short_bounds, stream, [&] { return to_device(stream.executor(), layout); });
       const auto same =
-          audited_call(short_bounds, stream, [&] { return resident(stream.executor(), layout); });
+          audited_call(short_bounds, stream, [&] { return place_on(stream.executor(), layout); });
       stream.wait();
       check_arrays(copy, layout);
       check_arrays(same, layout);

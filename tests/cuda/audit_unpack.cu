@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 
-#include "seqpack/pack/rearrange.hpp"
-#include "seqpack/pack/unpack.hpp"
+#include "seqpack/move/rearrange.hpp"
+#include "seqpack/move/unpack.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "seqpack/train/cuda_event_timer.hpp"
-#include "seqpack/train/nvtx_timer.hpp"
+#include "seqpack/step/cuda_event_timer.hpp"
+#include "seqpack/step/nvtx_timer.hpp"
 #include "support/losses_suite.cuh"
 
 using namespace seqpack;

@@ -183,12 +183,12 @@ BOOST_AUTO_TEST_CASE(ids_that_a_label_cannot_hold_set_the_status_of_the_layout) 
                boost::test_tools::per_element());
     BOOST_TEST(out.guards_intact());
   };
-  const auto resident = [&] {
+  const auto place_on = [&] {
     return to_device(stream.executor(), make_layout(std::vector{2, 2}));
   };
-  run(resident(), {70000, 7, 3, 4}, "");  // token 0 is nobody's label
-  run(resident(), {1, 70000, 3, 4}, "tokens[0][1] is 70000: a label must be at most 32767");
-  run(resident(), {1, -40000, 3, 4}, "tokens[0][1] is -40000: a label must be at least -32768");
+  run(place_on(), {70000, 7, 3, 4}, "");  // token 0 is nobody's label
+  run(place_on(), {1, 70000, 3, 4}, "tokens[0][1] is 70000: a label must be at most 32767");
+  run(place_on(), {1, -40000, 3, 4}, "tokens[0][1] is -40000: a label must be at least -32768");
   const device_array<int> lengths(std::vector{2, 2});
   run(make_layout(stream.executor(), std::span<const int>(lengths.data(), 2)), {1, 65436, 3, 4},
       "tokens[0][1] is 65436: a label must be at most 32767");

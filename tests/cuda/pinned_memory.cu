@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "seqpack/pack/device_layout.cuh"
+#include "seqpack/layout/device_layout.cuh"
 #include "support/device.cuh"
 
 using namespace seqpack;

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "seqpack/pack/capacity_layout.cuh"
-#include "seqpack/pack/device_layout.cuh"
+#include "seqpack/layout/capacity_layout.cuh"
+#include "seqpack/layout/device_layout.cuh"
 #include "support/device.cuh"
 
 using namespace seqpack;

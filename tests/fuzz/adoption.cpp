@@ -7,11 +7,11 @@
 
 #include "input.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/pack/adopt.hpp"
-#include "seqpack/pack/layout.hpp"
-#include "seqpack/pack/layout_part.hpp"
-#include "seqpack/pack/mask.hpp"
-#include "seqpack/pack/unpacked_layout.hpp"
+#include "seqpack/layout/adopt.hpp"
+#include "seqpack/layout/layout.hpp"
+#include "seqpack/layout/layout_part.hpp"
+#include "seqpack/layout/unpacked_layout.hpp"
+#include "seqpack/tokens/mask.hpp"
 
 namespace {
 

@@ -9,9 +9,9 @@
 
 #include "input.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/pack/draw.hpp"
-#include "seqpack/pack/layout.hpp"
-#include "seqpack/pack/layout_hash.hpp"
+#include "seqpack/draw/draw.hpp"
+#include "seqpack/layout/layout.hpp"
+#include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/policy/padding.hpp"
 #include "seqpack/policy/sharding.hpp"
 
@@ -63,7 +63,7 @@ void check_bijection(const View& view) {
       require(row >= 0 && row < view.total);
       ++seen[static_cast<std::size_t>(row)];
       const token_ref token = view.token_at(all_shards, row);
-      require(token.sequence == s && token.index == k);
+      require(token.slot == s && token.index == k);
       require(view.token_at(full_row, view.row_of(full_row, s, k)).index == k);
     }
   }

@@ -8,16 +8,16 @@
 
 #include "input.hpp"
 #include "seqpack/comm/broadcast.hpp"
-#include "seqpack/comm/exchange.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/record.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/loss/count_valid.hpp"
 #include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/context_gather.hpp"
 #include "seqpack/parallel/together.hpp"
-#include "seqpack/train/count_valid.hpp"
-#include "seqpack/train/label_log_probs.hpp"
 
 namespace {
 
@@ -25,8 +25,8 @@ using namespace seqpack;
 using testing::input;
 using testing::require;
 
-records::bytes bytes_of_record(input& in) {
-  records::bytes bytes{};
+detail::records::bytes bytes_of_record(input& in) {
+  detail::records::bytes bytes{};
   const auto rest = in.rest();
   const std::size_t size = rest.size() < bytes.size() ? rest.size() : bytes.size();
   if (size > 0) std::memcpy(bytes.data(), rest.data(), size);
@@ -36,20 +36,20 @@ records::bytes bytes_of_record(input& in) {
 /// What has been read once is a record: writing and reading it changes nothing more.
 template <class Record>
 void check(input& in) {
-  const auto record = records::read<Record>(bytes_of_record(in));
-  const records::bytes written = records::write(record);
-  require(records::write(records::read<Record>(written)) == written);
+  const auto record = detail::records::read<Record>(bytes_of_record(in));
+  const detail::records::bytes written = detail::records::write(record);
+  require(detail::records::write(detail::records::read<Record>(written)) == written);
 }
 
 /// What a broadcast says to headers of three ranks: a verdict, or a mismatch that can be read.
 void check_verdict(input& in) {
   const group_members members({{0}, {1}, {2}});
-  std::vector<broadcasting::header> headers;
-  const auto first = records::read<broadcasting::header>(bytes_of_record(in));
+  std::vector<detail::broadcasting::header> headers;
+  const auto first = detail::records::read<detail::broadcasting::header>(bytes_of_record(in));
   for (int r = 0; r < 3; ++r) headers.push_back(first);
-  headers[1].what = broadcasting::header::brings::nothing;
+  headers[1].what = detail::broadcasting::header::brings::nothing;
   try {
-    const auto& sent = broadcasting::verdict(members, headers).require();
+    const auto& sent = detail::broadcasting::verdict(members, headers).require();
     require(sent.root >= 0 && sent.root < 3);
     require(sent.shape.elements() <= max_tokens);
   } catch (const collective_mismatch& e) {
@@ -63,16 +63,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   input in(std::span(data, size));
   try {
     switch (in.choice(11)) {
-      case 0: check<broadcasting::header>(in); break;
+      case 0: check<detail::broadcasting::header>(in); break;
       case 1: check_verdict(in); break;
-      case 2: check<exchanging::split_record>(in); break;
-      case 3: check<agreeing::step_record>(in); break;
+      case 2: check<detail::exchanging::split_record>(in); break;
+      case 3: check<detail::agreeing::step_record>(in); break;
       case 4: check<layout_fingerprint>(in); break;
-      case 5: check<agreeing::refusal>(in); break;
-      case 6: check<agreeing::record<layout_fingerprint>>(in); break;
-      case 7: check<context_gathering::record>(in); break;
-      case 8: check<subgroups::record>(in); break;
-      case 9: check<label_log_probing::column_record>(in); break;
+      case 5: check<detail::agreeing::refusal>(in); break;
+      case 6: check<detail::agreeing::record<layout_fingerprint>>(in); break;
+      case 7: check<detail::context_gathering::record>(in); break;
+      case 8: check<detail::subgroups::record>(in); break;
+      case 9: check<detail::label_log_probing::column_record>(in); break;
       default: check<global_counts>(in); break;
     }
   } catch (const invalid_input&) {

@@ -9,12 +9,12 @@
 #include "input.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
-#include "seqpack/pack/layout.hpp"
-#include "seqpack/pack/pack.hpp"
-#include "seqpack/pack/per_token.hpp"
-#include "seqpack/pack/rearrange.hpp"
-#include "seqpack/pack/unpack.hpp"
-#include "seqpack/train/logits.hpp"
+#include "seqpack/layout/layout.hpp"
+#include "seqpack/logprob/logits.hpp"
+#include "seqpack/move/pack.hpp"
+#include "seqpack/move/rearrange.hpp"
+#include "seqpack/move/unpack.hpp"
+#include "seqpack/tokens/per_token.hpp"
 
 namespace {
 

@@ -7,9 +7,9 @@
 
 #include "seqpack/comm/broadcast.hpp"
 #include "seqpack/comm/subgroup.hpp"
-#include "seqpack/interop/packed_seq_params.hpp"
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "seqpack/parallel/agree.hpp"
+#include "seqpack/tokens/packed_seq_params.hpp"
 #include "support/mpi.hpp"
 #include "support/strided_span.hpp"
 

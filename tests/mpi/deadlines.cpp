@@ -6,7 +6,7 @@
 
 #include "seqpack/comm/broadcast.hpp"
 #include "seqpack/comm/subgroup.hpp"
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/context_gather.hpp"
 #include "support/mpi.hpp"

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_mpi_is_an_exception_with_its_code_and_message, 
   // Ranks that gather different numbers of elements: the longer message does not fit.
   auto group = world();
   // As in a program without an mpi_environment, whose errors end it by default.
-  mpi::world_has_codes = false;
+  detail::mpi::world_has_codes = false;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   static std::vector<int> mine(100), all(200);
   const offset_t n = group.rank().value == 0 ? 1 : 100;
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_mpi_is_an_exception_with_its_code_and_message, 
   BOOST_TEST((now == MPI_ERRORS_ARE_FATAL));
   MPI_Errhandler_free(&now);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  mpi::world_has_codes = true;
+  detail::mpi::world_has_codes = true;
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

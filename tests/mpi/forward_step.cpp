@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(a_length_that_does_not_fit, frame) {
   model.range = my_columns();
   all_refuse(
       [&] { step(model, text); },
-      "lengths[1]" + last_rank() + " is 5: a length must be at most 4, the width of a batch row",
+      "lengths[1]" + last_rank() + " is 5: a length must be at most 4, the width of the batch",
       "length");
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "seqpack/comm/self.hpp"
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "support/mpi.hpp"
@@ -46,7 +46,7 @@ struct grid {
     together(row, column, name, [] {});
   }
   std::string named(const mpi_communicator& group, offset_t rank) const {
-    return exchanging::rank_name(group.members(), {rank});
+    return detail::exchanging::rank_name(group.members(), {rank});
   }
   /// The call must take as long as the deadline, or not.
   template <class Call>

@@ -6,10 +6,10 @@
 
 #include "seqpack/comm/nccl.hpp"
 #include "seqpack/comm/self.hpp"
-#include "seqpack/pack/device_layout.cuh"
-#include "seqpack/train/evaluate.hpp"
-#include "seqpack/train/next_token_logprobs.hpp"
-#include "seqpack/train/nll.hpp"
+#include "seqpack/layout/device_layout.cuh"
+#include "seqpack/logprob/next_token_logprobs.hpp"
+#include "seqpack/loss/evaluate.hpp"
+#include "seqpack/loss/nll.hpp"
 #include "support/audit_group.cuh"
 
 using namespace seqpack;

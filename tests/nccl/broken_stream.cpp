@@ -23,8 +23,8 @@ BOOST_AUTO_TEST_CASE(an_address_that_is_none) {
       group.all_gather(static_cast<const float*>(nowhere), nowhere + far, 1000);
       // Rank 0 asks when the stream has its error already, the others mostly before.
       if (place.rank == 0) {
-        waiting::wait_until(hasty.deadline / 2,
-                            [&] { return cudaStreamQuery(place.stream) != cudaErrorNotReady; });
+        detail::wait_until(hasty.deadline / 2,
+                           [&] { return cudaStreamQuery(place.stream) != cudaErrorNotReady; });
         found.check(cudaGetLastError() != cudaSuccess, "the stream has its error");
       }
       group.wait();

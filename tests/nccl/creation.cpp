@@ -127,21 +127,21 @@ BOOST_AUTO_TEST_CASE(over_another_group_its_members_are_kept) {
 
 BOOST_AUTO_TEST_CASE(over_a_group_the_ranks_fail_together) {
   const group_members members({{4}, {7}});
-  std::vector<nccl::invitation> all(2);
-  nccl::require_all(all, members, all[0]);
+  std::vector<detail::nccl::invitation> all(2);
+  detail::nccl::require_all(all, members, all[0]);
   all[1].cuda = cudaErrorNoDevice;
   try {
-    nccl::require_all(all, members, all[0]);
+    detail::nccl::require_all(all, members, all[0]);
     BOOST_TEST(false);
   } catch (const communication_error& e) {
     BOOST_TEST(e.reason() == "rank 1 (world rank 7) has no device: CUDA error cudaErrorNoDevice");
   }
-  BOOST_CHECK_EXCEPTION(nccl::require_all(all, members, all[1]), cuda_error,
+  BOOST_CHECK_EXCEPTION(detail::nccl::require_all(all, members, all[1]), cuda_error,
                         [](const cuda_error& e) { return e.code() == cudaErrorNoDevice; });
   all[1].cuda = cudaSuccess;
   all[0].nccl = ncclSystemError;
-  for (const nccl::invitation& mine : all) {
-    BOOST_CHECK_EXCEPTION(nccl::require_all(all, members, mine), nccl_error,
+  for (const detail::nccl::invitation& mine : all) {
+    BOOST_CHECK_EXCEPTION(detail::nccl::require_all(all, members, mine), nccl_error,
                           [](const nccl_error& e) {
                             return e.code() == ncclSystemError &&
                                    e.reason().starts_with("ncclGetUniqueId on rank 0 failed: ") &&
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_communicator_that_blocks_is_adopted) {
 BOOST_AUTO_TEST_CASE(a_communicator_in_setup_is_waited_for) {
   run_ranks(most_ranks(), [](const rank_place& place, findings& found) {
     ncclComm_t comm = nullptr;
-    ncclConfig_t config = nccl::non_blocking();
+    ncclConfig_t config = detail::nccl::non_blocking();
     if (place.rank > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     ncclCommInitRankConfig(&comm, place.size, place.id, place.rank, &config);
     nccl_communicator group = nccl_communicator::adopt(comm, place.stream, patient_nccl);

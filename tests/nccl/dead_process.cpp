@@ -65,7 +65,7 @@ int live(board& shared, int rank, int size) {
       shared.id = new_id();
       shared.has_id = true;
     }
-    if (!waiting::wait_until(60s, [&] { return shared.has_id.load(); })) return 2;
+    if (!detail::wait_until(60s, [&] { return shared.has_id.load(); })) return 2;
     nccl_communicator group = make_hasty_group(
         {rank, size, rank, stream, shared.id},
         [&](nccl_communicator& warm) { check_still_usable(warm, found, "its creation"); });

@@ -31,7 +31,7 @@ ncclResult_t end(ends how, const Call& call) {
   ++stuck;
   ncclResult_t code = ncclSuccess;
   if (how == ends::after_doing_it) code = call();
-  waiting::wait_until(60s, [] { return released.load(); });
+  detail::wait_until(60s, [] { return released.load(); });
   if (how == ends::without_doing_anything) code = call();
   --stuck;
   return code;
@@ -50,7 +50,7 @@ struct stuck_calls {
     abort_ends = ends::freely;
     destroy_ends = ends::freely;
     released = true;
-    waiting::wait_until(60s, [] { return stuck == 0; });
+    detail::wait_until(60s, [] { return stuck == 0; });
   }
 };
 
@@ -88,7 +88,7 @@ void check_abort(ends how, const std::string& told) {
     }
     found.check(done.arrive_and_wait(), "all ranks come to the end");
     if (place.rank == 0) released = true;  // before the streams go
-    found.check(waiting::wait_until(60s, [] { return stuck == 0; }), "the calls end");
+    found.check(detail::wait_until(60s, [] { return stuck == 0; }), "the calls end");
   });
 }
 

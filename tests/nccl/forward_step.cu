@@ -53,7 +53,7 @@ void check_step(nccl_communicator& all, offset_t tp_size, loss_pass pass, findin
   const offset_t width = model.columns.size();
   for (offset_t row = 0; row < layout.shard_tokens(); ++row) {
     const token_ref token = layout.token_at(shard{cp.rank().value}, row);
-    const offset_t whole = layout.row_of(full_row, token.sequence, token.index);
+    const offset_t whole = layout.row_of(full_row, token.slot, token.index);
     for (offset_t v = 0; v < width; ++v) {
       found.check(near(gradient[static_cast<std::size_t>(row * width + v)],
                        expected.output.rows.at(whole)[model.columns.first + v]),

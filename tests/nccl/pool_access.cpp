@@ -100,7 +100,7 @@ namespace {
 struct needs_peers {
   needs_peers() {
     if (most_ranks() < 2) skip("fewer than 2 CUDA devices");
-    if (!nccl::can_reach(0, 1) || !nccl::can_reach(1, 0)) skip("no peers");
+    if (!detail::nccl::can_reach(0, 1) || !detail::nccl::can_reach(1, 0)) skip("no peers");
   }
 };
 BOOST_TEST_GLOBAL_FIXTURE(needs_peers);
@@ -113,7 +113,7 @@ cudaMemPool_t current_pool(int device) {
 
 void close(cudaMemPool_t pool, int owner) {
   for (int d = 0; d < device_count(); ++d) {
-    if (!nccl::can_reach(d, owner)) continue;
+    if (!detail::nccl::can_reach(d, owner)) continue;
     cudaMemAccessDesc none{};
     none.location.type = cudaMemLocationTypeDevice;
     none.location.id = d;
@@ -132,7 +132,7 @@ int open_pairs(int n) {
   int count = 0;
   for (int user = 0; user < n; ++user) {
     for (int owner = 0; owner < n; ++owner) {
-      if (user != owner && nccl::has_access(user, current_pool(owner)) == true) ++count;
+      if (user != owner && detail::nccl::has_access(user, current_pool(owner)) == true) ++count;
     }
   }
   return count;
@@ -229,9 +229,9 @@ BOOST_AUTO_TEST_CASE(a_pool_that_became_the_current_one_later_is_given_access_by
     check_cuda(cudaDeviceSetMemPool(place.device, pool.handle()));
     close(pool.handle(), place.device);
     const int other = 1 - place.device;
-    found.check(nccl::has_access(other, pool.handle()) == false, "closed");
+    found.check(detail::nccl::has_access(other, pool.handle()) == false, "closed");
     const auto memory = group.allocate(8);
-    found.check(nccl::has_access(other, pool.handle()) == true, "open");
+    found.check(detail::nccl::has_access(other, pool.handle()) == true, "open");
     check_cuda(cudaDeviceSetMemPool(place.device, before));
   });
 }

@@ -18,7 +18,7 @@
 
 #include "seqpack/core/error.hpp"
 #include "seqpack/exec/cuda.cuh"
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "support/audited_calls.hpp"
 #include "support/device.cuh"
 #include "support/runtime_audit.hpp"

@@ -79,10 +79,10 @@ inline constexpr std::array capacity{
 };
 
 inline constexpr std::array to_device{
-    call_cost{.call = "`to_device`, `resident`, bounds that fit into the parameters of a kernel",
+    call_cost{.call = "`to_device`, `place_on`, bounds that fit into the parameters of a kernel",
               .launches = placing,
               .allocations = 1},
-    call_cost{.call = "`to_device`, `resident`, longer bounds",
+    call_cost{.call = "`to_device`, `place_on`, longer bounds",
               .to_device_pinned = 1,
               .allocations = 1,
               .captured = capture::outside},

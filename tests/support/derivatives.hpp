@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "seqpack/comm/self.hpp"
-#include "seqpack/train/evaluate.hpp"
+#include "seqpack/loss/evaluate.hpp"
 #include "support/loss_oracle.hpp"
 
 namespace seqpack::testing {
@@ -29,7 +29,7 @@ std::vector<double> packed_outputs(const loss_sample& c, const View& view) {
   for (offset_t t = 0; t < view.total_tokens(); ++t) {
     const token_ref token = view.token_at(full_row, t);
     for (int v = 0; v < c.columns; ++v) {
-      const auto at = c.at(static_cast<int>(token.sequence), static_cast<int>(token.index));
+      const auto at = c.at(static_cast<int>(token.slot), static_cast<int>(token.index));
       rows.push_back(token.real() ? static_cast<double>(c.outputs[at][static_cast<std::size_t>(v)])
                                   : std::numeric_limits<double>::quiet_NaN());
     }
@@ -51,7 +51,7 @@ void check_gradient(loss_sample c, const View& view, const std::vector<double>& 
         BOOST_TEST(gradient[k] == 0);
         continue;
       }
-      const int b = static_cast<int>(token.sequence);
+      const int b = static_cast<int>(token.slot);
       const int s = static_cast<int>(token.index);
       real& x = c.outputs[c.at(b, s)][static_cast<std::size_t>(v)];
       const real middle = x;

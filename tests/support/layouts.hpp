@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "support/oracle.hpp"
 
 namespace seqpack::testing {

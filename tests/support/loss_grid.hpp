@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "seqpack/train/clipped_policy_gradient.hpp"
-#include "seqpack/train/dpo.hpp"
-#include "seqpack/train/forward_step.hpp"
-#include "seqpack/train/nll.hpp"
+#include "seqpack/loss/clipped_policy_gradient.hpp"
+#include "seqpack/loss/dpo.hpp"
+#include "seqpack/loss/nll.hpp"
+#include "seqpack/step/forward_step.hpp"
 #include "support/findings.hpp"
 #include "support/golden_losses.hpp"
 
@@ -104,7 +104,7 @@ class golden_model {
     for (offset_t i = 0; i < count; ++i) {
       const token_ref token = input.layout.token_at(input.place, i);
       if (!token.real()) continue;
-      const offset_t b = input.layout.batch_row(token.sequence);
+      const offset_t b = input.layout.sequence_in(token.slot);
       require_token(b, token.index, *input.ids.at(i), *input.position_ids.at(i));
       for (offset_t v = 0; v < columns_.size(); ++v) {
         rows.at(i)[v] =
@@ -157,7 +157,7 @@ void collect_gradient(const golden::loss_case& c, const View& view, shard mine,
     const token_ref token = view.token_at(mine, i);
     const std::vector<T> row(rows.at(i), rows.at(i) + rows.columns);
     if (token.real()) {
-      const auto b = static_cast<std::size_t>(view.batch_row(token.sequence));
+      const auto b = static_cast<std::size_t>(view.sequence_in(token.slot));
       result.gradient[b][static_cast<std::size_t>(token.index)] = row;
       ++result.rows;
     } else {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "seqpack/train/clipped_policy_gradient.hpp"
-#include "seqpack/train/dpo.hpp"
-#include "seqpack/train/fields.hpp"
+#include "seqpack/loss/clipped_policy_gradient.hpp"
+#include "seqpack/loss/dpo.hpp"
+#include "seqpack/tokens/batch_fields.hpp"
 
 namespace seqpack::testing {
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/nccl.hpp"
 #include "support/findings.hpp"
 #include "support/group_memory.hpp"
@@ -133,7 +133,7 @@ void run_group(int n, const Body& body, const nccl_options& options = patient_nc
 template <class Prepare>
 nccl_communicator make_hasty_group(const rank_place& place, const Prepare& prepare) {
   ncclComm_t comm = nullptr;
-  ncclConfig_t config = nccl::non_blocking();
+  ncclConfig_t config = detail::nccl::non_blocking();
   ncclCommInitRankConfig(&comm, place.size, place.id, place.rank, &config);
   {
     nccl_communicator warm = nccl_communicator::borrow(comm, place.stream, patient_nccl);
@@ -192,7 +192,7 @@ class meeting {
   /// \returns whether all came, which they do unless one of them fails.
   bool arrive_and_wait() {
     --missing_;
-    return waiting::wait_until(std::chrono::seconds(60), [&] { return missing_ <= 0; });
+    return detail::wait_until(std::chrono::seconds(60), [&] { return missing_ <= 0; });
   }
 
  private:

@@ -6,13 +6,13 @@
 #include <numeric>
 #include <vector>
 
-#include "seqpack/interop/packed_seq_params.hpp"
-#include "seqpack/pack/counts.hpp"
-#include "seqpack/pack/layout.hpp"
-#include "seqpack/pack/mask.hpp"
-#include "seqpack/pack/pack.hpp"
-#include "seqpack/pack/per_token.hpp"
-#include "seqpack/pack/unpack.hpp"
+#include "seqpack/layout/layout.hpp"
+#include "seqpack/move/pack.hpp"
+#include "seqpack/move/unpack.hpp"
+#include "seqpack/tokens/counts.hpp"
+#include "seqpack/tokens/mask.hpp"
+#include "seqpack/tokens/packed_seq_params.hpp"
+#include "seqpack/tokens/per_token.hpp"
 #include "support/buffers.hpp"
 
 namespace seqpack::testing {

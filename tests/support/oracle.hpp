@@ -23,14 +23,14 @@ enum class tail { absorb, ghost };
 /// The lengths and the policies. An absent total multiple is not the same as one of 1: with a ghost
 /// tail, the ghost exists only if there is a total in the policy.
 struct request {
-  numbers lens = {};  ///< real tokens of the batch rows
+  numbers lens = {};  ///< real tokens of the sequences
   number each = 1;    ///< each sequence is padded to a multiple of this
   std::optional<number> total_multiple = std::nullopt;
   std::optional<number> fixed_total = std::nullopt;
   tail tail_to = tail::absorb;
   number cp = 1;
   kind sharding = kind::zigzag;
-  numbers order = {};  ///< slot -> batch row; empty: slot k is row k
+  numbers order = {};  ///< slot -> sequence; empty: slot k is row k
 };
 
 /// Why a request has no packed row.
@@ -47,7 +47,7 @@ enum class refusal {
 /// One place of a packed row or of a shard.
 struct token {
   number slot;      ///< the sequence that owns it; the ghost's is the number of sequences
-  number row;       ///< the batch row of that sequence, -1 for the ghost
+  number row;       ///< the sequence of that sequence, -1 for the ghost
   number position;  ///< in its sequence, counted on in padding
   bool real;
 

@@ -2,7 +2,7 @@
 /// The layouts and batches of the reference cases in tests/data.
 #pragma once
 
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "support/golden.hpp"
 
 namespace seqpack::testing {

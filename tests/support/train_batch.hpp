@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "seqpack/train/fields.hpp"
-#include "seqpack/train/loss.hpp"
-#include "seqpack/train/model.hpp"
+#include "seqpack/loss/loss.hpp"
+#include "seqpack/step/model.hpp"
+#include "seqpack/tokens/batch_fields.hpp"
 
 namespace seqpack::testing {
 

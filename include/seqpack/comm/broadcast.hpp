@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/element_type.hpp"
-#include "seqpack/comm/exchange.hpp"
-#include "seqpack/comm/record.hpp"
 #include "seqpack/comm/tensor.hpp"
 #include "seqpack/core/config.hpp"
 
@@ -36,7 +36,7 @@ struct broadcast_options {
 template <class R>
 concept any_rank = std::same_as<R, group_rank> || std::same_as<R, world_rank>;
 
-namespace records {
+namespace detail::records {
 
 template <>
 struct traits<element_type> {
@@ -80,9 +80,9 @@ struct traits<memory_location> {
   }
 };
 
-}  // namespace records
+}  // namespace detail::records
 
-namespace broadcasting {
+namespace detail::broadcasting {
 
 /// What one rank says about itself. The fixed-size header of the broadcast.
 struct header {
@@ -99,17 +99,17 @@ struct header {
   memory_location found;
   memory_location wanted;
 
-  void write(records::writer& to) const {
+  void write(detail::records::writer& to) const {
     to.choice(what);
     for (const bool flag : {root_is_world, null, read_only, dense}) to.flag(flag);
     to.put(root);
-    records::traits<element_type>::write(to, type);
-    records::traits<tensor_shape>::write(to, shape);
+    detail::records::traits<element_type>::write(to, type);
+    detail::records::traits<tensor_shape>::write(to, shape);
     for (const memory_location& place : {found, wanted}) {
-      records::traits<memory_location>::write(to, place);
+      detail::records::traits<memory_location>::write(to, place);
     }
   }
-  static header read(records::reader& from) {
+  static header read(detail::records::reader& from) {
     header h;
     h.what = from.choice("kind of the tensor", brings::a_tensor);
     h.root_is_world = from.flag("kind of the root");
@@ -117,10 +117,10 @@ struct header {
     h.read_only = from.flag("read-only data");
     h.dense = from.flag("contiguous data");
     h.root = from.get<offset_t>();
-    h.type = records::traits<element_type>::read(from);
-    h.shape = records::traits<tensor_shape>::read(from);
-    h.found = records::traits<memory_location>::read(from);
-    h.wanted = records::traits<memory_location>::read(from);
+    h.type = detail::records::traits<element_type>::read(from);
+    h.shape = detail::records::traits<tensor_shape>::read(from);
+    h.found = detail::records::traits<memory_location>::read(from);
+    h.wanted = detail::records::traits<memory_location>::read(from);
     return h;
   }
 };
@@ -152,7 +152,7 @@ class verdict {
  private:
   const header& at(group_rank rank) const { return headers_[static_cast<std::size_t>(rank.value)]; }
   group_rank root() const { return {headers_.front().root}; }
-  std::string name(group_rank rank) const { return exchanging::rank_name(members_, rank); }
+  std::string name(group_rank rank) const { return detail::exchanging::rank_name(members_, rank); }
   std::string root_name() const { return "the root, " + name(root()); }
   static std::string root_text(const header& h) {
     return (h.root_is_world ? "world rank " : "rank ") + std::to_string(h.root);
@@ -160,9 +160,10 @@ class verdict {
 
   template <class Question, class Describe>
   void refuse(const Question& refused, const Describe& describe) const {
-    exchanging::refuse(exchanging::ranks_where(members_.size(),
-                                               [&](std::size_t r) { return refused(headers_[r]); }),
-                       [&](group_rank r) { return describe(r, at(r)); });
+    detail::exchanging::refuse(
+        detail::exchanging::ranks_where(members_.size(),
+                                        [&](std::size_t r) { return refused(headers_[r]); }),
+        [&](group_rank r) { return describe(r, at(r)); });
   }
 
   void require_root() const {
@@ -287,7 +288,7 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
   [[maybe_unused]] const auto named = name_operation(group, "broadcast_tensor");
   header local = make_header(mine, expected, group);
   set_root(local, root, group.members());
-  const auto headers = exchanging::exchange_records(group, "broadcast_tensor", local);
+  const auto headers = detail::exchanging::exchange_records(group, "broadcast_tensor", local);
   const header& sent = verdict(group.members(), headers).require();
 
   const group_rank from{sent.root};
@@ -311,7 +312,7 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
   return result;
 }
 
-}  // namespace broadcasting
+}  // namespace detail::broadcasting
 
 /// Sends shape, element type and data of the root's tensor to every rank of the group. A rank that
 /// brings no tensor gets one, of the right shape, in memory of its own; a rank that brings one gets
@@ -344,7 +345,8 @@ tensor<T> broadcast_tensor(const std::optional<tensor_view<T>>& mine, Root root,
                            const broadcast_options& options = {}) {
   std::optional<any_tensor_view> any;
   if (mine) any = *mine;
-  const any_tensor result = broadcasting::run(any, element_type::of<T>(), root, group, options);
+  const any_tensor result =
+      detail::broadcasting::run(any, element_type::of<T>(), root, group, options);
   return tensor<T>(result.template as<T>(), result.memory());
 }
 
@@ -362,7 +364,7 @@ auto broadcast_tensor(Tensor&& mine, Root root, C& group, const broadcast_option
 template <communicator C, any_rank Root>
 any_tensor broadcast_tensor(const std::optional<any_tensor_view>& mine, Root root, C& group,
                             const broadcast_options& options = {}) {
-  return broadcasting::run(mine, element_type(), root, group, options);
+  return detail::broadcasting::run(mine, element_type(), root, group, options);
 }
 
 }  // namespace seqpack

@@ -16,7 +16,7 @@
 
 namespace seqpack {
 
-namespace naming {
+namespace detail {
 
 /// A type as the compiler spells it.
 template <class T>
@@ -54,7 +54,7 @@ constexpr std::uint64_t hash(std::string_view text) {
   return h;
 }
 
-}  // namespace naming
+}  // namespace detail
 
 /// What ranks call an element type. Arithmetic types are named by what they hold ("int64", not
 /// "long"); every other type, such as half, bfloat16, fp8 or a struct, by its spelling in the
@@ -63,10 +63,10 @@ constexpr std::uint64_t hash(std::string_view text) {
 template <element T>
 struct element_traits {
   static constexpr std::string_view name() {
-    if constexpr (naming::has_arithmetic_name<T>) {
-      return naming::arithmetic_name<T>();
+    if constexpr (detail::has_arithmetic_name<T>) {
+      return detail::arithmetic_name<T>();
     } else {
-      return naming::spelling<T>();
+      return detail::spelling<T>();
     }
   }
 };
@@ -86,7 +86,7 @@ class element_type {
     if (name.empty()) reject("name of an element type", "empty", "it must have a name");
     std::copy_n(name.begin(), std::min(name.size(), longest_name), name_.begin());
     if (name.size() <= longest_name) return;
-    std::uint64_t hash = naming::hash(name);
+    std::uint64_t hash = detail::hash(name);
     name_[longest_name - 9] = '#';
     for (std::size_t k = longest_name - 8; k < longest_name; ++k, hash >>= 4) {
       name_[k] = "0123456789abcdef"[hash & 15];

@@ -9,7 +9,7 @@
 
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 
 namespace seqpack {
 
@@ -35,7 +35,7 @@ class collective_mismatch : public invalid_input {
 class communication_error : public std::runtime_error {
  public:
   explicit communication_error(const std::string& reason,
-                               source_place where = source_place::current())
+                               source_location where = source_location::current())
       : std::runtime_error(reason + " (at " + where.to_string() + ")"),
         reason_(reason),
         where_(where) {}
@@ -43,11 +43,11 @@ class communication_error : public std::runtime_error {
   /// what() without the place.
   const std::string& reason() const noexcept { return reason_; }
   /// Where the library made the call that failed.
-  const source_place& where() const noexcept { return where_; }
+  const source_location& where() const noexcept { return where_; }
 
  private:
   std::string reason_;
-  source_place where_;
+  source_location where_;
 };
 
 /// A peer did not come within the deadline of the communicator: it is dead, it stalls, or it never
@@ -55,11 +55,11 @@ class communication_error : public std::runtime_error {
 class deadline_passed : public communication_error {
  public:
   deadline_passed(const std::string& operation, std::chrono::milliseconds waited,
-                  source_place where = source_place::current())
+                  source_location where = source_location::current())
       : deadline_passed(operation, waited, "", where) {}
   /// \param absent what is known of the ranks that it has waited for: "rank 2 has not come"
   deadline_passed(const std::string& operation, std::chrono::milliseconds waited,
-                  const std::string& absent, source_place where = source_place::current())
+                  const std::string& absent, source_location where = source_location::current())
       : communication_error(operation + " has waited " + std::to_string(waited.count()) +
                                 " ms for another rank, the deadline of the communicator" +
                                 (absent.empty() ? "" : "; " + absent),

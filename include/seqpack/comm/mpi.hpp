@@ -19,15 +19,15 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/mpi_signs.hpp"
+#include "seqpack/comm/detail/mpi_types.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/mpi_environment.hpp"
-#include "seqpack/comm/mpi_signs.hpp"
-#include "seqpack/comm/mpi_types.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 
 namespace seqpack {
 
@@ -40,7 +40,7 @@ struct mpi_options {
   offset_t largest_count = INT_MAX;
 };
 
-namespace mpi {
+namespace detail::mpi {
 
 inline bool is_running() noexcept {
   int initialised = 0;
@@ -156,7 +156,7 @@ inline group_seat seat_in(MPI_Comm comm) {
   return {group_members(std::move(members)), world_rank{me}};
 }
 
-}  // namespace mpi
+}  // namespace detail::mpi
 
 /// A group of MPI processes. Non-blocking collectives tested against the deadline; errors are
 /// exceptions. One thread at a time may use it, and MPI's thread level must allow that thread.
@@ -179,7 +179,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
  public:
   static constexpr bool on_device = false;
   template <class T>
-  static constexpr bool reduces = mpi::reducible<T>;
+  static constexpr bool reduces = detail::mpi::reducible<T>;
   /// Broadcasts move in pieces of so many bytes, a few of them at a time: as fast as one piece
   /// (docs/performance.md), and what a rank without memory for the whole needs.
   static constexpr offset_t piece = 4 << 20;
@@ -194,7 +194,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// deadline_passed.
   static mpi_communicator duplicate(MPI_Comm original, const mpi_options& options = {}) {
     require_options(options);
-    group_seat seat = mpi::seat_in(original);
+    group_seat seat = detail::mpi::seat_in(original);
     const auto copy = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     try {
       // Twice: after the first time all have come, after the second one all know, and none has given
@@ -207,25 +207,25 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
         return MPI_Comm_idup(original, copy.get(), &request);
       });
     } catch (const communication_error& e) {
-      mpi::keep_forever(copy);  // a late rank completes it
-      mpi::unfinished::mark(original, e.reason());
+      detail::mpi::keep_forever(copy);  // a late rank completes it
+      detail::mpi::unfinished::mark(original, e.reason());
       throw;
     }
-    return mpi_communicator(mpi::handle(*copy, true), std::move(seat), options);
+    return mpi_communicator(detail::mpi::handle(*copy, true), std::move(seat), options);
   }
   /// Takes over a communicator, which is freed with the object. Not collective.
   static mpi_communicator adopt(MPI_Comm comm, const mpi_options& options = {}) {
     require_options(options);
-    group_seat seat = mpi::seat_in(comm);
-    return mpi_communicator(mpi::handle(comm, true), std::move(seat), options);
+    group_seat seat = detail::mpi::seat_in(comm);
+    return mpi_communicator(detail::mpi::handle(comm, true), std::move(seat), options);
   }
   /// Uses a communicator that stays the caller's and must outlive the object. Until then its errors
   /// come back as codes; then its error handler is what it was. One object at a time may borrow it.
   /// Not collective.
   static mpi_communicator borrow(MPI_Comm comm, const mpi_options& options = {}) {
     require_options(options);
-    group_seat seat = mpi::seat_in(comm);
-    return mpi_communicator(mpi::handle(comm, false), std::move(seat), options);
+    group_seat seat = detail::mpi::seat_in(comm);
+    return mpi_communicator(detail::mpi::handle(comm, false), std::move(seat), options);
   }
 
   memory_location location() const noexcept { return memory_location::host(); }
@@ -247,7 +247,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     try {
       gather_bytes(staging_.data(), staging_.data() + n, bytes);
     } catch (...) {
-      mpi::keep_forever(std::make_shared<std::vector<std::byte>>(std::move(staging_)));
+      detail::mpi::keep_forever(std::make_shared<std::vector<std::byte>>(std::move(staging_)));
       throw;
     }
     require_nobody_left();
@@ -265,7 +265,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
         broadcast_piece(bounce->data(), std::min(bytes - done, largest_piece()), root);
       }
     } catch (...) {
-      mpi::keep_forever(bounce);
+      detail::mpi::keep_forever(bounce);
       throw;
     }
   }
@@ -279,18 +279,19 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   mpi_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
     const auto named = name_operation("split");
-    auto [place, members] = exchanging::agree_on_split(*this, colour, key);
+    auto [place, members] = detail::exchanging::agree_on_split(*this, colour, key);
     const group_seat seat{std::move(members), me()};
     run("MPI_Ibarrier", [&](MPI_Request& request) { return MPI_Ibarrier(get(), &request); });
     MPI_Comm made = MPI_COMM_NULL;
     const int my_colour = place ? static_cast<int>(*place) : MPI_UNDEFINED;
     const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;
     check(MPI_Comm_split(get(), my_colour, my_key, &made), "MPI_Comm_split");
-    return mpi_communicator(place ? mpi::handle(made, true) : mpi::handle(), seat, options_);
+    return mpi_communicator(place ? detail::mpi::handle(made, true) : detail::mpi::handle(), seat,
+                            options_);
   }
 
   /// Keeps memory until the process ends: what a call that threw may have left to MPI.
-  void keep(std::shared_ptr<void> memory) { mpi::keep_forever(std::move(memory)); }
+  void keep(std::shared_ptr<void> memory) { detail::mpi::keep_forever(std::move(memory)); }
 
   /// Host memory. \throws std::bad_alloc
   std::shared_ptr<void> allocate(offset_t bytes) const {
@@ -301,11 +302,11 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   friend communicator_base<mpi_communicator>;
   static constexpr std::size_t pieces_at_once = 4;
 
-  mpi_communicator(mpi::handle handle, group_seat seat, const mpi_options& options)
+  mpi_communicator(detail::mpi::handle handle, group_seat seat, const mpi_options& options)
       : communicator_base(std::move(seat)), handle_(std::move(handle)), options_(options) {
     if (is_member()) {
       who_ = " on rank " + std::to_string(rank().value) + " of the group " + members().to_string();
-      if (handle_.is_owned()) signs_ = mpi::signs(get(), size(), rank());
+      if (handle_.is_owned()) signs_ = detail::mpi::signs(get(), size(), rank());
     }
   }
 
@@ -324,7 +325,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
       throw communication_error("the communicator cannot be used any more: " + broken_);
     }
   }
-  void check(int code, const char* call, source_place where = source_place::current()) {
+  void check(int code, const char* call, source_location where = source_location::current()) {
     if (code == MPI_SUCCESS) return;
     mpi_error error(code, operation_text(call), where);
     give_up(error.reason());
@@ -332,17 +333,17 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   }
   void give_up(const std::string& why) {
     broken_ = why;
-    mpi::first_failure::note(why);
+    detail::mpi::first_failure::note(why);
     signs_.leave(operation());
     handle_.leak();
   }
   /// What ranks have sent before they gave up looks like what they would send now.
-  void require_nobody_left(source_place where = source_place::current()) {
+  void require_nobody_left(source_location where = source_location::current()) {
     signs_.listen_well();
     const auto left = signs_.find_left();
     if (!left) return;
     const communication_error error(std::string(operation()) + who_ + " has met what " +
-                                        exchanging::rank_name(members(), left->first) +
+                                        detail::exchanging::rank_name(members(), left->first) +
                                         " left behind, which has given up " + left->second +
                                         " and is gone",
                                     where);
@@ -356,7 +357,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     if (absent.empty()) return "the others have come before, and given up";
     std::string text;
     for (const group_rank r : absent) {
-      text += (text.empty() ? "" : ", ") + exchanging::rank_name(members(), r);
+      text += (text.empty() ? "" : ", ") + detail::exchanging::rank_name(members(), r);
     }
     return text + (absent.size() == 1 ? " has not come" : " have not come");
   }
@@ -377,9 +378,9 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   static bool wait_for(MPI_Request& request, const mpi_options& options, int& code,
                        const Idle& idle) {
     constexpr int polls_between = 64;
-    const mpi::world_errors_return codes;
+    const detail::mpi::world_errors_return codes;
     int polls = 0;
-    return waiting::wait_until(options.deadline, [&] {
+    return detail::wait_until(options.deadline, [&] {
       int flag = 0;
       code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
       if (code != MPI_SUCCESS || flag != 0) return true;
@@ -390,7 +391,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// Runs an operation while there is no object yet.
   template <class Start>
   static void run_alone(const std::string& call, const mpi_options& options, const Start& start,
-                        source_place where = source_place::current()) {
+                        source_location where = source_location::current()) {
     const std::string text = "duplicate (" + call + ")";
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(start(request), text.c_str(), where);
@@ -403,7 +404,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// Which ranks an operation needs.
   enum class needs { all_ranks, some_ranks };
 
-  void finish(MPI_Request& request, const char* call, needs who, source_place where) {
+  void finish(MPI_Request& request, const char* call, needs who, source_location where) {
     int code = MPI_SUCCESS;
     const bool done = wait_for(request, options_, code, [&] { signs_.listen(operation()); });
     check(code, call, where);
@@ -417,7 +418,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// Starts an operation, and sees to its end.
   template <class Start>
   void run(const char* call, const Start& start, needs who = needs::all_ranks,
-           source_place where = source_place::current()) {
+           source_location where = source_location::current()) {
     MPI_Request request = MPI_REQUEST_NULL;
     check(start(request), call, where);
     finish(request, call, who, where);
@@ -428,8 +429,8 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     const bool in_place = mine == static_cast<const std::byte*>(all) + rank().value * bytes;
     const void* const from = in_place ? MPI_IN_PLACE : mine;
     const bool small = bytes <= options_.largest_count;
-    const auto type =
-        small ? mpi::datatype(MPI_BYTE) : mpi::datatype::bytes(bytes, options_.largest_count);
+    const auto type = small ? detail::mpi::datatype(MPI_BYTE)
+                            : detail::mpi::datatype::bytes(bytes, options_.largest_count);
     const int count = small ? static_cast<int>(bytes) : 1;
     run("MPI_Iallgather", [&](MPI_Request& request) {
       return MPI_Iallgather(from, count, type.get(), all, count, type.get(), get(), &request);
@@ -445,7 +446,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
         },
         needs::some_ranks);
   }
-  void finish_piece(MPI_Request& request, source_place where = source_place::current()) {
+  void finish_piece(MPI_Request& request, source_location where = source_location::current()) {
     if (request != MPI_REQUEST_NULL) finish(request, "MPI_Ibcast", needs::some_ranks, where);
   }
   void broadcast_bytes(void* data, offset_t bytes, group_rank root) {
@@ -469,11 +470,11 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     }
   }
 
-  template <mpi::reducible T>
+  template <detail::mpi::reducible T>
   void reduce(const T* in, T* out, offset_t n, reduction how) {
     require_usable();
-    const mpi::operation<T> op(how);
-    const auto type = mpi::datatype::of<T>();
+    const detail::mpi::operation<T> op(how);
+    const auto type = detail::mpi::datatype::of<T>();
     for (offset_t done = 0; done < n; done += options_.largest_count) {
       const auto count = static_cast<int>(std::min(n - done, options_.largest_count));
       const void* const from = in == out ? MPI_IN_PLACE : in + done;
@@ -483,11 +484,11 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     }
   }
 
-  template <mpi::reducible T>
+  template <detail::mpi::reducible T>
   void reduce_blocks(const T* in, T* out, offset_t n, reduction how) {
     require_usable();
-    const mpi::operation<T> op(how);
-    const auto type = mpi::datatype::of<T>();
+    const detail::mpi::operation<T> op(how);
+    const auto type = detail::mpi::datatype::of<T>();
     if (n <= options_.largest_count) {
       run("MPI_Ireduce_scatter_block", [&](MPI_Request& request) {
         return MPI_Ireduce_scatter_block(in, out, static_cast<int>(n), type.get(), op.get(), get(),
@@ -510,9 +511,9 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     }
   }
 
-  mpi::handle handle_;
+  detail::mpi::handle handle_;
   mpi_options options_;
-  mpi::signs signs_;
+  detail::mpi::signs signs_;
   std::string who_;  ///< of the caller, for errors
   std::string broken_;
   std::vector<std::byte> staging_;  ///< of exchange

@@ -16,16 +16,17 @@
 #include <utility>
 #include <vector>
 
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 
 namespace seqpack {
 
 /// A call of MPI that failed: its code, MPI's own message, and where the library made it.
 class mpi_error : public communication_error {
  public:
-  mpi_error(int code, const std::string& operation, source_place where = source_place::current())
+  mpi_error(int code, const std::string& operation,
+            source_location where = source_location::current())
       : communication_error(
             operation + " failed: " + message(code) + " (MPI error " + std::to_string(code) + ")",
             where),
@@ -46,11 +47,11 @@ class mpi_error : public communication_error {
 
 /// \throws mpi_error unless the code is MPI_SUCCESS.
 inline void check_mpi(int code, const char* operation,
-                      source_place where = source_place::current()) {
+                      source_location where = source_location::current()) {
   if (code != MPI_SUCCESS) throw mpi_error(code, operation, where);
 }
 
-namespace mpi {
+namespace detail::mpi {
 
 /// Keeps what MPI may still use after a deadline, until the process ends.
 inline void keep_forever(std::shared_ptr<void> memory) {
@@ -128,7 +129,7 @@ class world_errors_return {
   bool needed_ = !world_has_codes.load(std::memory_order_relaxed);
 };
 
-}  // namespace mpi
+}  // namespace detail::mpi
 
 /// MPI from its initialisation to its end, where the program does not care for that itself. One
 /// object at the beginning of main, before any communicator. Errors of MPI_COMM_WORLD come back as
@@ -156,19 +157,19 @@ class mpi_environment {
                                 std::to_string(thread_level));
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    mpi::world_has_codes = true;
+    detail::mpi::world_has_codes = true;
     MPI_Comm_dup(MPI_COMM_WORLD, &meeting_);
   }
   mpi_environment(const mpi_environment&) = delete;
   mpi_environment& operator=(const mpi_environment&) = delete;
   ~mpi_environment() {
-    const std::string why = mpi::first_failure::get();
+    const std::string why = detail::mpi::first_failure::get();
     if (!meet(why.empty() ? deadline_ : std::min(deadline_, after_failure))) {
       std::fprintf(stderr, "the ranks do not meet at the end of MPI, so it is aborted%s%s\n",
                    why.empty() ? "" : ": ", why.c_str());
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    mpi::world_has_codes = false;
+    detail::mpi::world_has_codes = false;
     MPI_Comm_free(&meeting_);
     MPI_Finalize();
   }
@@ -179,7 +180,7 @@ class mpi_environment {
   bool meet(std::chrono::milliseconds deadline) noexcept {
     MPI_Request request = MPI_REQUEST_NULL;
     if (MPI_Ibarrier(meeting_, &request) != MPI_SUCCESS) return false;
-    return waiting::wait_until(deadline, [&] {
+    return detail::wait_until(deadline, [&] {
       int flag = 0;
       return MPI_Test(&request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag != 0;
     });

@@ -31,14 +31,14 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/cuda_release.hpp"
@@ -54,7 +54,7 @@ class nccl_error : public communication_error {
  public:
   /// \param comm what NCCL is asked about its last error; it must not have been aborted yet
   nccl_error(ncclResult_t code, const std::string& operation, ncclComm_t comm = nullptr,
-             source_place where = source_place::current())
+             source_location where = source_location::current())
       : communication_error(operation + " failed: " + message(code, comm), where), code_(code) {}
 
   ncclResult_t code() const noexcept { return code_; }
@@ -72,7 +72,7 @@ class nccl_error : public communication_error {
 
 /// \throws nccl_error unless the code is ncclSuccess.
 inline void check_nccl(ncclResult_t code, const char* operation, ncclComm_t comm = nullptr,
-                       source_place where = source_place::current()) {
+                       source_location where = source_location::current()) {
   if (code != ncclSuccess) throw nccl_error(code, operation, comm, where);
 }
 
@@ -112,7 +112,7 @@ template <>
 struct nccl_type<__nv_fp8_e5m2> : std::integral_constant<ncclDataType_t, ncclFloat8e5m2> {};
 #endif
 
-namespace nccl {
+namespace detail::nccl {
 
 /// What a reduction can combine.
 template <class T>
@@ -144,9 +144,9 @@ class current_device {
   int device_ = 0;
 };
 
-using cuda_codes::forget;
-using cuda_codes::is_of_capture;
-using releasing::relaxed_capture;
+using detail::forget;
+using detail::is_of_capture;
+using detail::releasing::relaxed_capture;
 
 /// The number of devices, at least 1.
 inline int count_devices() {
@@ -195,15 +195,15 @@ struct site {
 /// Memory of the site's device, allocated and freed in the order of its stream; some also for no
 /// bytes, as operator new has it.
 inline std::shared_ptr<void> allocate(const site& at, offset_t bytes,
-                                      source_place where = source_place::current()) {
+                                      source_location where = source_location::current()) {
   const auto size = static_cast<std::size_t>(std::max(bytes, offset_t{1}));
   const current_device here(at.device);
-  void* const memory = releasing::allocate(
+  void* const memory = detail::releasing::allocate(
       at.stream, [&](void** made) { return cudaMallocAsync(made, size, at.stream); }, where);
   return {memory, [at](void* p) {
             const current_device there(at.device);
             const relaxed_capture undisturbed;
-            releasing::release(p, at.stream);
+            detail::releasing::release(p, at.stream);
           }};
 }
 
@@ -418,7 +418,7 @@ class handle {
     if (get() == nullptr || ends_ == end::leave) return;
     if (ends_ == end::destroy && finalize()) {
       const auto call = start([](ncclComm_t comm) { return ncclCommDestroy(comm); });
-      waiting::wait_until(at_.deadline, [&] { return call.is_over(); });
+      detail::wait_until(at_.deadline, [&] { return call.is_over(); });
     } else {
       abort();
     }
@@ -438,9 +438,9 @@ class handle {
   /// Waits until what NCCL does of this communicator outside of streams is over.
   /// \param code what the call returned
   /// \throws nccl_error, deadline_passed
-  void settle(ncclResult_t code, const char* operation, source_place where) const {
+  void settle(ncclResult_t code, const char* operation, source_location where) const {
     if (has_failed(code)) throw nccl_error(code, operation, get(), where);
-    const bool over = waiting::wait_until(at_.deadline, [&] {
+    const bool over = detail::wait_until(at_.deadline, [&] {
       code = state_of(get());
       return code != ncclInProgress;
     });
@@ -455,7 +455,7 @@ class handle {
     if (get() == nullptr) return "";
     const background_call call = start_abort();
     bool busy = false;
-    waiting::wait_until(at_.deadline, [&] {
+    detail::wait_until(at_.deadline, [&] {
       busy = ends_ != end::abort && at_.state() == cudaErrorNotReady;
       return !busy && call.is_over();
     });
@@ -486,14 +486,14 @@ class handle {
   bool finalize() const noexcept {
     ncclComm_t const comm = get();
     if (!at_.is_captured()) {
-      waiting::wait_until(at_.deadline, [&] {
+      detail::wait_until(at_.deadline, [&] {
         return has_failed(state_of(comm)) || at_.state() != cudaErrorNotReady;
       });
       if (at_.state() != cudaSuccess) return false;
     }
     if (state_of(comm) != ncclSuccess) return false;
     const background_call call(at_.device, [comm] { return ncclCommFinalize(comm); });
-    waiting::wait_until(at_.deadline, [&] {
+    detail::wait_until(at_.deadline, [&] {
       return call.is_over() && (has_failed(call.result()) || state_of(comm) != ncclInProgress);
     });
     return call.result() == ncclSuccess && state_of(comm) == ncclSuccess;
@@ -525,13 +525,13 @@ struct invitation {
   ncclResult_t nccl = ncclSuccess;
   int device = 0;
 
-  void write(records::writer& to) const {
+  void write(detail::records::writer& to) const {
     to.raw(&id, sizeof id);
     to.put(static_cast<std::int32_t>(cuda));
     to.put(static_cast<std::int32_t>(nccl));
   }
   /// The device is of no use to others.
-  static invitation read(records::reader& from) {
+  static invitation read(detail::records::reader& from) {
     invitation r;
     from.raw(&r.id, sizeof r.id);
     r.cuda = static_cast<cudaError_t>(
@@ -561,13 +561,13 @@ inline void require_all(const std::vector<invitation>& all, const group_members&
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (all[r].cuda == cudaSuccess) continue;
     const group_rank rank{static_cast<offset_t>(r)};
-    throw communication_error(exchanging::rank_name(members, rank) + " has no device: CUDA error " +
-                              cudaGetErrorName(all[r].cuda));
+    throw communication_error(detail::exchanging::rank_name(members, rank) +
+                              " has no device: CUDA error " + cudaGetErrorName(all[r].cuda));
   }
   check_nccl(all.front().nccl, "ncclGetUniqueId on rank 0");
 }
 
-}  // namespace nccl
+}  // namespace detail::nccl
 
 /// A group of CUDA devices, one for each rank. Ranks are processes, or threads of one process. One
 /// thread at a time may use it.
@@ -622,7 +622,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
  public:
   static constexpr bool on_device = true;
   template <class T>
-  static constexpr bool reduces = nccl::reducible<T>;
+  static constexpr bool reduces = detail::nccl::reducible<T>;
   /// Broadcasts move in pieces of so many bytes: what a rank without memory for the whole needs.
   static constexpr offset_t piece = 16 << 20;
 
@@ -636,10 +636,10 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   static nccl_communicator create(const ncclUniqueId& id, offset_t size, group_rank rank,
                                   cudaStream_t stream, const nccl_options& options = {}) {
     require_deadline(options.deadline);
-    nccl::require_size("size", size);
+    detail::nccl::require_size("size", size);
     group_members members = group_members::all(size);
     members.require(rank, "rank");
-    const nccl::site at{nccl::find_current_device(), stream, options.deadline};
+    const detail::nccl::site at{detail::nccl::find_current_device(), stream, options.deadline};
     return join(id, {std::move(members), world_rank{rank.value}}, at);
   }
 
@@ -652,9 +652,9 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   static nccl_communicator over(C& other, cudaStream_t stream, const nccl_options& options = {}) {
     require_deadline(options.deadline);
     const group_rank rank = other.rank();
-    const nccl::invitation mine = nccl::invite(rank.value == 0);
-    const auto all = exchanging::exchange_records(other, "nccl_communicator::over", mine);
-    nccl::require_all(all, other.members(), mine);
+    const detail::nccl::invitation mine = detail::nccl::invite(rank.value == 0);
+    const auto all = detail::exchanging::exchange_records(other, "nccl_communicator::over", mine);
+    detail::nccl::require_all(all, other.members(), mine);
     return join(all.front().id, {other.members(), other.members().to_world(rank)},
                 {mine.device, stream, options.deadline});
   }
@@ -672,19 +672,19 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     require_sites(devices, streams);
     ncclUniqueId id;
     check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
-    std::vector<nccl::handle> handles;
+    std::vector<detail::nccl::handle> handles;
     for (std::size_t k = 0; k < devices.size(); ++k) {
-      handles.emplace_back(nccl::site{devices[k], streams[k], options.deadline});
+      handles.emplace_back(detail::nccl::site{devices[k], streams[k], options.deadline});
     }
     join_all(id, handles);
-    std::vector<nccl::neighbour> all;
+    std::vector<detail::nccl::neighbour> all;
     for (const int device : devices) {
       all.push_back({world_rank{std::ssize(all)}, device});
-      nccl::group_devices::of_process().add(device);
+      detail::nccl::group_devices::of_process().add(device);
     }
-    nccl::group_devices::of_process().open_all();
+    detail::nccl::group_devices::of_process().open_all();
     std::vector<nccl_communicator> ranks;
-    for (nccl::handle& h : handles) {
+    for (detail::nccl::handle& h : handles) {
       const world_rank me{std::ssize(ranks)};
       ranks.push_back({std::move(h), {group_members::all(std::ssize(devices)), me}, all});
     }
@@ -714,7 +714,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// device_pool, or of any pool of one's own. Not collective.
   /// \throws cuda_error
   void give_access(cudaMemPool_t pool) const {
-    check_cuda(nccl::group_devices::of_process().open(at().device, pool));
+    check_cuda(detail::nccl::group_devices::of_process().open(at().device, pool));
   }
 
   /// Memory of the communicator's device.
@@ -724,7 +724,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   memory_location location_of(const void* pointer) const noexcept {
     cudaPointerAttributes found{};
     const cudaError_t code = cudaPointerGetAttributes(&found, pointer);
-    nccl::forget(code);
+    detail::nccl::forget(code);
     if (code != cudaSuccess) return memory_location::host();
     if (found.type == cudaMemoryTypeManaged) return {};
     if (found.type != cudaMemoryTypeDevice) return memory_location::host();
@@ -733,8 +733,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   /// The group's device as the current one, for as long as the result lives.
-  [[nodiscard]] nccl::current_device make_current() const {
-    return nccl::current_device(at().device);
+  [[nodiscard]] detail::nccl::current_device make_current() const {
+    return detail::nccl::current_device(at().device);
   }
 
   /// Null after an error, and where the caller is not a member.
@@ -749,7 +749,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
     wait();  // a copy of pageable memory may wait for the stream, and has no deadline
     if (bytes == 0) return;
-    const nccl::current_device here(at().device);
+    const detail::nccl::current_device here(at().device);
     auto* const mirror = reserve(bytes * size());
     auto* const own = mirror + rank().value * bytes;
     const auto n = static_cast<std::size_t>(bytes);
@@ -780,20 +780,21 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// captured.
   void wait() {
     require_usable();
-    const nccl::current_device here(at().device);
+    const detail::nccl::current_device here(at().device);
     require_not_captured();
     ncclResult_t group = ncclSuccess;
     cudaError_t work = cudaSuccess;
-    const bool over = waiting::wait_until(at().deadline, [&] {
-      group = nccl::state_of(get());
+    const bool over = detail::wait_until(at().deadline, [&] {
+      group = detail::nccl::state_of(get());
       work = at().state();
-      return nccl::has_failed(group) || (work != cudaErrorNotReady && group == ncclSuccess);
+      return detail::nccl::has_failed(group) || (work != cudaErrorNotReady && group == ncclSuccess);
     });
-    if (nccl::has_failed(group)) fail(nccl_error(group, "an operation in the stream", get()));
+    if (detail::nccl::has_failed(group))
+      fail(nccl_error(group, "an operation in the stream", get()));
     if (!over) fail(deadline_passed(operation_text("the stream"), at().deadline));
-    if (nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
+    if (detail::nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
     check(work);
-    releasing::open_releases::of_process().free_held(stream());
+    detail::releasing::open_releases::of_process().free_held(stream());
   }
 
   /// **Collective** over the members. What all ranks pass is exchanged first; NCCL's own split
@@ -805,12 +806,12 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// captured.
   nccl_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
-    auto [place, members] = exchanging::agree_on_split(*this, colour, key);
+    auto [place, members] = detail::exchanging::agree_on_split(*this, colour, key);
     group_seat seat{std::move(members), me()};
     const int my_colour = place ? static_cast<int>(*place) : NCCL_SPLIT_NOCOLOR;
     const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;
-    ncclConfig_t config = nccl::non_blocking();
-    nccl::handle made(at());
+    ncclConfig_t config = detail::nccl::non_blocking();
+    detail::nccl::handle made(at());
     handle_.makes(made);
     run("ncclCommSplit",
         [&] { return ncclCommSplit(get(), my_colour, my_key, made.address(), &config); });
@@ -826,8 +827,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// was given back before in the stream could not be freed.
   std::shared_ptr<void> allocate(offset_t bytes) const {
     {
-      const nccl::current_device here(at().device);
-      releasing::open_releases::of_process().check(stream());
+      const detail::nccl::current_device here(at().device);
+      detail::releasing::open_releases::of_process().check(stream());
     }
     return allocate_own(bytes);
   }
@@ -835,25 +836,28 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
  private:
   friend communicator_base<nccl_communicator>;
   /// What the library's own exchanges need of each rank.
-  static constexpr offset_t usual_exchange = sizeof(exchanging::envelope);
+  static constexpr offset_t usual_exchange = sizeof(detail::exchanging::envelope);
 
   /// \param here the ranks of this process, where they are known
-  nccl_communicator(nccl::handle handle, group_seat seat, const std::vector<nccl::neighbour>& here)
+  nccl_communicator(detail::nccl::handle handle, group_seat seat,
+                    const std::vector<detail::nccl::neighbour>& here)
       : communicator_base(std::move(seat)), handle_(std::move(handle)) {
-    if (here.empty() || nccl::reaches_no_peers()) return;
-    std::ranges::copy_if(here, std::back_inserter(others_), [&](const nccl::neighbour& other) {
-      return members().contains(other.rank) && nccl::can_reach(other.device, at().device);
-    });
-    std::ranges::sort(others_, {}, [](const nccl::neighbour& n) { return n.rank.value; });
+    if (here.empty() || detail::nccl::reaches_no_peers()) return;
+    std::ranges::copy_if(here, std::back_inserter(others_),
+                         [&](const detail::nccl::neighbour& other) {
+                           return members().contains(other.rank) &&
+                                  detail::nccl::can_reach(other.device, at().device);
+                         });
+    std::ranges::sort(others_, {}, [](const detail::nccl::neighbour& n) { return n.rank.value; });
   }
 
   static void require_sites(std::span<const int> devices, std::span<const cudaStream_t> streams) {
-    nccl::require_size("number of devices", std::ssize(devices));
+    detail::nccl::require_size("number of devices", std::ssize(devices));
     if (streams.size() != devices.size()) {
       reject("number of streams", std::ssize(streams),
              "it must be " + std::to_string(devices.size()) + ", one for each device");
     }
-    const int last = nccl::count_devices() - 1;
+    const int last = detail::nccl::count_devices() - 1;
     for (std::size_t k = 0; k < devices.size(); ++k) {
       if (devices[k] >= 0 && devices[k] <= last) continue;
       reject(entry_name("devices", static_cast<offset_t>(k)), devices[k],
@@ -861,72 +865,74 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     }
   }
 
-  static nccl_communicator join(const ncclUniqueId& id, group_seat seat, const nccl::site& at) {
+  static nccl_communicator join(const ncclUniqueId& id, group_seat seat,
+                                const detail::nccl::site& at) {
     // Before the setup, which is over on no rank before all have begun it: then all are known.
-    const auto here = nccl::neighbours::join(id, {seat.me, at.device});
-    nccl::group_devices::of_process().add(at.device);
-    nccl::handle made(at);
-    ncclConfig_t config = nccl::non_blocking();
+    const auto here = detail::nccl::neighbours::join(id, {seat.me, at.device});
+    detail::nccl::group_devices::of_process().add(at.device);
+    detail::nccl::handle made(at);
+    ncclConfig_t config = detail::nccl::non_blocking();
     const ncclResult_t code =
         ncclCommInitRankConfig(made.address(), static_cast<int>(seat.members.size()), id,
                                static_cast<int>(seat.rank()->value), &config);
-    made.settle(code, "ncclCommInitRankConfig", source_place::current());
+    made.settle(code, "ncclCommInitRankConfig", source_location::current());
     made.ready();
-    nccl::group_devices::of_process().open_all();
+    detail::nccl::group_devices::of_process().open_all();
     return {std::move(made), std::move(seat), here->all()};
   }
-  static void join_all(const ncclUniqueId& id, std::vector<nccl::handle>& handles) {
-    ncclConfig_t config = nccl::non_blocking();
+  static void join_all(const ncclUniqueId& id, std::vector<detail::nccl::handle>& handles) {
+    ncclConfig_t config = detail::nccl::non_blocking();
     const int size = static_cast<int>(handles.size());
     check_nccl(ncclGroupStart(), "ncclGroupStart");
     ncclResult_t code = ncclSuccess;
-    for (int rank = 0; rank < size && !nccl::has_failed(code); ++rank) {
-      nccl::handle& h = handles[static_cast<std::size_t>(rank)];
-      const nccl::current_device here(h.at().device);
+    for (int rank = 0; rank < size && !detail::nccl::has_failed(code); ++rank) {
+      detail::nccl::handle& h = handles[static_cast<std::size_t>(rank)];
+      const detail::nccl::current_device here(h.at().device);
       code = ncclCommInitRankConfig(h.address(), size, id, rank, &config);
     }
     const ncclResult_t ended = ncclGroupEnd();  // also where a call failed, so that the group ends
-    if (!nccl::has_failed(code)) code = ended;
+    if (!detail::nccl::has_failed(code)) code = ended;
     try {
-      for (const nccl::handle& h : handles) {
-        h.settle(code, "ncclCommInitRankConfig", source_place::current());
+      for (const detail::nccl::handle& h : handles) {
+        h.settle(code, "ncclCommInitRankConfig", source_location::current());
       }
     } catch (const communication_error&) {
       abort_all(handles);
       throw;
     }
-    for (nccl::handle& h : handles) h.ready();
+    for (detail::nccl::handle& h : handles) h.ready();
   }
   /// At the same time, since one may wait for another.
-  static void abort_all(std::vector<nccl::handle>& handles) {
-    std::vector<nccl::background_call> calls;
+  static void abort_all(std::vector<detail::nccl::handle>& handles) {
+    std::vector<detail::nccl::background_call> calls;
     calls.reserve(handles.size());
-    for (nccl::handle& h : handles) {
+    for (detail::nccl::handle& h : handles) {
       if (h.get() != nullptr) calls.push_back(h.start_abort());
     }
-    waiting::wait_until(handles.front().at().deadline, [&] {
-      return std::ranges::all_of(calls, &nccl::background_call::is_over);
+    detail::wait_until(handles.front().at().deadline, [&] {
+      return std::ranges::all_of(calls, &detail::nccl::background_call::is_over);
     });
   }
   static nccl_communicator wrap(ncclComm_t comm, bool owned, cudaStream_t stream,
                                 const nccl_options& options) {
     require_deadline(options.deadline);
     if (comm == nullptr) reject("communicator", "null", "it must be one");
-    nccl::count_devices();
-    nccl::site at{0, stream, options.deadline};
+    detail::nccl::count_devices();
+    detail::nccl::site at{0, stream, options.deadline};
     int size = 0;
     int rank = 0;
-    nccl::handle(at, comm, false)
-        .settle(ncclSuccess, "the setup of the communicator", source_place::current());
+    detail::nccl::handle(at, comm, false)
+        .settle(ncclSuccess, "the setup of the communicator", source_location::current());
     check_nccl(ncclCommCuDevice(comm, &at.device), "ncclCommCuDevice", comm);
     check_nccl(ncclCommCount(comm, &size), "ncclCommCount", comm);
     check_nccl(ncclCommUserRank(comm, &rank), "ncclCommUserRank", comm);
-    nccl::group_devices::of_process().add(at.device);
-    nccl::group_devices::of_process().open_all();
-    return {nccl::handle(at, comm, owned), {group_members::all(size), world_rank{rank}}, {}};
+    detail::nccl::group_devices::of_process().add(at.device);
+    detail::nccl::group_devices::of_process().open_all();
+    return {
+        detail::nccl::handle(at, comm, owned), {group_members::all(size), world_rank{rank}}, {}};
   }
 
-  const nccl::site& at() const noexcept { return handle_.at(); }
+  const detail::nccl::site& at() const noexcept { return handle_.at(); }
 
   void require_usable() const {
     require_member();
@@ -937,7 +943,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// A capture is the caller's mistake; an error of earlier work in the stream is the group's end.
   void require_not_captured() {
     const cudaError_t asked = at().ask_capture();
-    if (nccl::is_of_capture(asked)) throw cuda_error(asked);
+    if (detail::nccl::is_of_capture(asked)) throw cuda_error(asked);
     check(asked);
   }
 
@@ -951,18 +957,19 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   [[noreturn]] void fail(const E& error) {
     fail(error, error.reason());
   }
-  void check(cudaError_t code, source_place where = source_place::current()) {
+  void check(cudaError_t code, source_location where = source_location::current()) {
     if (code == cudaSuccess) return;
-    nccl::forget(code);
+    detail::nccl::forget(code);
     const cuda_error error(code, where);
     fail(error, error.what());
   }
 
   /// Puts an operation into the stream.
   template <class Start>
-  void run(const char* call, const Start& start, source_place where = source_place::current()) {
+  void run(const char* call, const Start& start,
+           source_location where = source_location::current()) {
     require_usable();
-    const nccl::current_device here(at().device);
+    const detail::nccl::current_device here(at().device);
     const std::string text = operation_text(call);
     try {
       handle_.settle(ncclSuccess, text.c_str(), where);
@@ -974,9 +981,10 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   /// NCCL writes the new communicator when the old one is no longer busy, or a little later.
-  void finish_split(nccl::handle& made, source_place where = source_place::current()) {
+  void finish_split(detail::nccl::handle& made,
+                    source_location where = source_location::current()) {
     try {
-      if (!waiting::wait_until(at().deadline, [&] { return made.get() != nullptr; })) {
+      if (!detail::wait_until(at().deadline, [&] { return made.get() != nullptr; })) {
         throw deadline_passed("ncclCommSplit", at().deadline, where);
       }
       made.settle(ncclSuccess, "ncclCommSplit", where);
@@ -988,18 +996,18 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
 
   std::shared_ptr<void> allocate_own(offset_t bytes) const {
-    const cudaError_t code = nccl::group_devices::of_process().open(at().device);
+    const cudaError_t code = detail::nccl::group_devices::of_process().open(at().device);
     if (code != cudaErrorNotSupported) check_cuda(code);
-    return nccl::allocate(at(), bytes);
+    return detail::nccl::allocate(at(), bytes);
   }
 
   /// A device of the group in this process that cannot use the memory, as far as anyone can tell.
   std::optional<int> find_excluded(const void* memory) const noexcept {
     if (others_.empty()) return std::nullopt;
-    cudaMemPool_t const pool = nccl::pool_of(memory);
+    cudaMemPool_t const pool = detail::nccl::pool_of(memory);
     if (pool == nullptr) return std::nullopt;
-    for (const nccl::neighbour& other : others_) {
-      if (nccl::has_access(other.device, pool) == false) return other.device;
+    for (const detail::nccl::neighbour& other : others_) {
+      if (detail::nccl::has_access(other.device, pool) == false) return other.device;
     }
     return std::nullopt;
   }
@@ -1056,29 +1064,30 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     }
   }
 
-  template <nccl::reducible T>
+  template <detail::nccl::reducible T>
   void reduce(const T* in, T* out, offset_t n, reduction how) {
     require_open("in", in);
     require_open("out", out);
     run("ncclAllReduce", [&] {
       return ncclAllReduce(in, out, static_cast<std::size_t>(n), nccl_type<T>::value,
-                           nccl::operation_of(how), get(), stream());
+                           detail::nccl::operation_of(how), get(), stream());
     });
   }
-  template <nccl::reducible T>
+  template <detail::nccl::reducible T>
   void reduce_blocks(const T* in, T* out, offset_t n, reduction how) {
     require_open("in", in);
     require_open("out", out);
     run("ncclReduceScatter", [&] {
       return ncclReduceScatter(in, out, static_cast<std::size_t>(n), nccl_type<T>::value,
-                               nccl::operation_of(how), get(), stream());
+                               detail::nccl::operation_of(how), get(), stream());
     });
   }
 
   std::shared_ptr<void> memory_;
   offset_t reserved_ = 0;
-  nccl::handle handle_;
-  std::vector<nccl::neighbour> others_;  ///< in this process, on devices that can use own memory
+  detail::nccl::handle handle_;
+  std::vector<detail::nccl::neighbour>
+      others_;  ///< in this process, on devices that can use own memory
   std::string broken_;
 };
 

@@ -12,16 +12,16 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 
 namespace seqpack {
 
-namespace subgroups {
+namespace detail::subgroups {
 
 /// What one rank says about its list: all of it as a hash, its beginning for messages, and the
 /// first entry that is wrong.
@@ -35,7 +35,7 @@ struct record {
   std::int32_t where = 0;
   offset_t value = 0;
 
-  void write(records::writer& to) const {
+  void write(detail::records::writer& to) const {
     to.put(hash);
     to.put(count);
     for (const std::int32_t rank : first) to.put(rank);
@@ -43,7 +43,7 @@ struct record {
     to.put(where);
     to.put(value);
   }
-  static record read(records::reader& from) {
+  static record read(detail::records::reader& from) {
     record r;
     r.hash = from.get<std::uint64_t>();
     r.count = from.size("length of the list");
@@ -87,10 +87,10 @@ inline record describe(const std::vector<group_rank>& ranks, offset_t size) {
 
 /// \throws collective_mismatch on all ranks where a list is wrong or another one.
 inline void require_one_list(const group_members& members, const std::vector<record>& records) {
-  const auto name = [&](group_rank r) { return exchanging::rank_name(members, r); };
+  const auto name = [&](group_rank r) { return detail::exchanging::rank_name(members, r); };
   const auto at = [&](group_rank r) { return records[static_cast<std::size_t>(r.value)]; };
-  exchanging::refuse(
-      exchanging::ranks_where(
+  detail::exchanging::refuse(
+      detail::exchanging::ranks_where(
           members.size(), [&](std::size_t r) { return records[r].what != record::mistake::none; }),
       [&](group_rank r) {
         return collective_mismatch(
@@ -100,8 +100,8 @@ inline void require_one_list(const group_members& members, const std::vector<rec
                 : "it must be from 0 to " + std::to_string(members.size() - 1) +
                       ", the last rank of the group");
       });
-  exchanging::refuse(
-      exchanging::ranks_where(
+  detail::exchanging::refuse(
+      detail::exchanging::ranks_where(
           members.size(), [&](std::size_t r) { return !records[r].same_list(records.front()); }),
       [&](group_rank r) {
         return collective_mismatch(
@@ -110,7 +110,7 @@ inline void require_one_list(const group_members& members, const std::vector<rec
       });
 }
 
-}  // namespace subgroups
+}  // namespace detail::subgroups
 
 /// The group of some ranks of `parent`, in the order of the list: `subgroup(world, {{3}, {1}})` has
 /// rank 3 of the world as its rank 0. **Collective** over the parent: all of its ranks call it with
@@ -124,9 +124,9 @@ template <communicator C>
 C subgroup(C& parent, const std::vector<group_rank>& ranks) {
   const group_rank me = parent.rank();
   [[maybe_unused]] const auto named = name_operation(parent, "subgroup");
-  subgroups::require_one_list(
-      parent.members(),
-      exchanging::exchange_records(parent, "subgroup", subgroups::describe(ranks, parent.size())));
+  detail::subgroups::require_one_list(
+      parent.members(), detail::exchanging::exchange_records(
+                            parent, "subgroup", detail::subgroups::describe(ranks, parent.size())));
   const auto place = std::find(ranks.begin(), ranks.end(), me);
   const bool in_it = place != ranks.end();
   C made = parent.split(in_it ? std::optional<offset_t>(0) : std::nullopt, place - ranks.begin());

@@ -23,7 +23,7 @@ namespace seqpack {
 /// The largest number of dimensions of a tensor.
 inline constexpr int max_dims = 8;
 
-namespace shapes {
+namespace detail {
 
 inline std::string to_string(std::span<const offset_t> numbers) {
   std::string text = "[";
@@ -33,7 +33,7 @@ inline std::string to_string(std::span<const offset_t> numbers) {
   return text + "]";
 }
 
-}  // namespace shapes
+}  // namespace detail
 
 /// From 0 to 8 dimensions; with 0 of them it is one element. Trivially copyable, so that it
 /// travels.
@@ -62,7 +62,7 @@ class tensor_shape {
   }
   constexpr offset_t elements() const noexcept { return elements_; }
   /// "[2, 4]"
-  std::string to_string() const { return shapes::to_string(extents()); }
+  std::string to_string() const { return detail::to_string(extents()); }
 
   friend constexpr bool operator==(const tensor_shape&, const tensor_shape&) = default;
 

@@ -58,7 +58,7 @@ struct footprint {
   }
 };
 
-namespace view_checks {
+namespace detail {
 
 /// \throws invalid_input for a size outside of [0, max_tokens].
 constexpr void require_size(const char* name, offset_t value) {
@@ -140,16 +140,16 @@ constexpr offset_t payload_of(const M& m, std::size_t first) {
   return size;
 }
 
-}  // namespace view_checks
+}  // namespace detail
 
 /// The bytes of an array.
 template <class T>
 footprint bytes_of(const T* data, offset_t count) noexcept {
-  const std::uintptr_t first = view_checks::address_of(data);
+  const std::uintptr_t first = detail::address_of(data);
   return {first, first + static_cast<std::uintptr_t>(count) * sizeof(T)};
 }
 
-/// A column and the batch row that it is in.
+/// A column and the row that it is in.
 struct table_position {
   offset_t row;
   offset_t column;
@@ -171,13 +171,13 @@ struct row_view {
   /// max_view_bytes.
   constexpr row_view(T* pointer, offset_t row_count, offset_t elements = 1)
       : data(pointer), rows(row_count), payload(elements) {
-    view_checks::require_size("rows", rows);
-    view_checks::require_size("payload", payload);
-    view_checks::require_elements<T>("rows * payload", rows, payload);
+    detail::require_size("rows", rows);
+    detail::require_size("payload", payload);
+    detail::require_elements<T>("rows * payload", rows, payload);
   }
   /// One element per token, from any contiguous range.
   template <std::ranges::contiguous_range R>
-    requires view_checks::reads_as<std::remove_reference_t<std::ranges::range_reference_t<R>>, T> &&
+    requires detail::reads_as<std::remove_reference_t<std::ranges::range_reference_t<R>>, T> &&
              (std::ranges::borrowed_range<R> || std::is_lvalue_reference_v<R>) &&
              (!mdspan_like<std::remove_cvref_t<R>>)
   constexpr row_view(R&& range)
@@ -187,9 +187,9 @@ struct row_view {
   template <mdspan_like M>
     requires std::same_as<typename M::element_type, T> && (M::rank() >= 1)
   constexpr row_view(const M& m)
-      : row_view(m.data_handle(), view_checks::extent_of(m, 0), view_checks::payload_of(m, 1)) {
-    if (rows > 1 && view_checks::stride_of(m, 0) != payload) {
-      reject("stride of dimension 0", view_checks::stride_of(m, 0),
+      : row_view(m.data_handle(), detail::extent_of(m, 0), detail::payload_of(m, 1)) {
+    if (rows > 1 && detail::stride_of(m, 0) != payload) {
+      reject("stride of dimension 0", detail::stride_of(m, 0),
              "packed rows must be contiguous, so it must be " + std::to_string(payload));
     }
   }
@@ -202,7 +202,7 @@ struct row_view {
 
   footprint touched() const noexcept { return bytes_of(data, rows * payload); }
   std::uint64_t address_bits() const noexcept {
-    return view_checks::address_bits(data) | view_checks::stride_bits<T>(payload);
+    return detail::address_bits(data) | detail::stride_bits<T>(payload);
   }
 };
 
@@ -257,14 +257,14 @@ class batch_view {
         payload_(payload),
         batch_stride_(batch_stride),
         token_stride_(token_stride) {
-    view_checks::require_size("batch", batch);
-    view_checks::require_size("width", width);
-    view_checks::require_size("payload", payload);
+    detail::require_size("batch", batch);
+    detail::require_size("width", width);
+    detail::require_size("payload", payload);
     if (!product_within(batch, width, max_tokens)) {
       reject("batch * width", std::to_string(batch) + " * " + std::to_string(width),
              "a view has at most " + std::to_string(max_tokens) + " positions");
     }
-    view_checks::require_elements<T>("batch * width * payload", batch * width, payload);
+    detail::require_elements<T>("batch * width * payload", batch * width, payload);
     require_reach("batch stride", batch, batch_stride);
     require_reach("token stride", width, token_stride);
   }
@@ -273,9 +273,8 @@ class batch_view {
   template <mdspan_like M>
     requires std::same_as<typename M::element_type, T> && (M::rank() >= 2)
   constexpr batch_view(const M& m)
-      : batch_view(m.data_handle(), view_checks::extent_of(m, 0), view_checks::extent_of(m, 1),
-                   view_checks::payload_of(m, 2), view_checks::stride_of(m, 0),
-                   view_checks::stride_of(m, 1)) {}
+      : batch_view(m.data_handle(), detail::extent_of(m, 0), detail::extent_of(m, 1),
+                   detail::payload_of(m, 2), detail::stride_of(m, 0), detail::stride_of(m, 1)) {}
   /// A view that only reads, of one that may write.
   template <class U>
     requires(!std::same_as<U, T> && std::same_as<const U, T>)
@@ -307,7 +306,7 @@ class batch_view {
     const offset_t across = (batch_ - 1) * batch_stride_;
     const offset_t along = (width_ - 1) * token_stride_;
     const auto address_at = [this](offset_t element) {
-      return view_checks::address_of(data_) + static_cast<std::uintptr_t>(element) * sizeof(T);
+      return detail::address_of(data_) + static_cast<std::uintptr_t>(element) * sizeof(T);
     };
     const bool regular = token_stride_ > 0 && (batch_ == 1 || batch_stride_ % token_stride_ == 0);
     constexpr auto size = static_cast<offset_t>(sizeof(T));
@@ -317,15 +316,15 @@ class batch_view {
   }
   footprint bounds_touched() const noexcept { return {}; }
   std::uint64_t address_bits() const noexcept {
-    return view_checks::address_bits(data_) | view_checks::stride_bits<T>(token_stride_) |
-           view_checks::stride_bits<T>(batch_ > 1 ? batch_stride_ : 0);
+    return detail::address_bits(data_) | detail::stride_bits<T>(token_stride_) |
+           detail::stride_bits<T>(batch_ > 1 ? batch_stride_ : 0);
   }
 
  private:
   static constexpr offset_t dense_row(offset_t width, offset_t payload) {
-    view_checks::require_size("width", width);
-    view_checks::require_size("payload", payload);
-    view_checks::require_elements<T>("width * payload", width, payload);
+    detail::require_size("width", width);
+    detail::require_size("payload", payload);
+    detail::require_elements<T>("width * payload", width, payload);
     return width * payload;
   }
   /// A stride takes `count` steps less one, and a kernel may look at one position more.
@@ -410,7 +409,7 @@ class ragged_view {
   /// that the call runs on.
   constexpr ragged_view(row_view<T> values, const Offset* offsets, offset_t batch)
       : values_(values), offsets_(offsets), batch_(batch) {
-    view_checks::require_size("batch", batch);
+    detail::require_size("batch", batch);
   }
 
   SEQPACK_HD constexpr offset_t batch() const noexcept { return batch_; }

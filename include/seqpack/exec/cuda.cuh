@@ -15,8 +15,8 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/cuda_error.hpp"
-#include "seqpack/exec/cuda_rows.cuh"
-#include "seqpack/exec/cuda_tiles.cuh"
+#include "seqpack/exec/detail/cuda_rows.cuh"
+#include "seqpack/exec/detail/cuda_tiles.cuh"
 #include "seqpack/exec/device_memory.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
@@ -46,7 +46,7 @@ struct cuda_stream {
       : stream(s), memory(std::move(m)), pinned(std::move(p)) {}
 };
 
-namespace launching {
+namespace detail::launching {
 
 /// One launch over the units of an operation. Thrust starts a grid-strided kernel of the right
 /// shape and allocates nothing for it.
@@ -59,7 +59,7 @@ void for_each_unit(const Policy& policy, const Op& op) {
   }
 }
 
-}  // namespace launching
+}  // namespace detail::launching
 
 template <class Memory, class Pinned>
 struct executor_traits<cuda_stream<Memory, Pinned>> {
@@ -67,11 +67,11 @@ struct executor_traits<cuda_stream<Memory, Pinned>> {
   template <class Op>
   static void run(const cuda_stream<Memory, Pinned>& where, const Op& op) {
     if constexpr (tiled_operation<Op>) {
-      launching::for_each_tile(where.stream, op);
+      detail::launching::for_each_tile(where.stream, op);
     } else if constexpr (cooperative_operation<Op>) {
-      launching::for_each_row(where.stream, op);
+      detail::launching::for_each_row(where.stream, op);
     } else {
-      launching::for_each_unit(thrust::cuda::par_nosync.on(where.stream), op);
+      detail::launching::for_each_unit(thrust::cuda::par_nosync.on(where.stream), op);
     }
   }
 };
@@ -84,7 +84,7 @@ struct executor_traits<P> {
   static constexpr bool on_device = true;
   template <class Op>
   static void run(const P& policy, const Op& op) {
-    launching::for_each_unit(policy, op);
+    detail::launching::for_each_unit(policy, op);
   }
 };
 
@@ -127,7 +127,7 @@ class device_buffer {
   std::size_t bytes_ = 0;
 };
 
-namespace staging {
+namespace detail::staging {
 
 /// What is read in a capture would be recorded instead, and the host would have nothing.
 inline void require_no_capture(cudaStream_t stream) {
@@ -160,7 +160,7 @@ void write(cudaStream_t stream, const Pinned& pinned, void* to, std::size_t byte
   check_cuda(cudaMemcpyAsync(to, copy.data(), bytes, cudaMemcpyHostToDevice, stream));
 }
 
-}  // namespace staging
+}  // namespace detail::staging
 
 /// Memory from the stream's resource, freed in the order of the stream. Reading waits for the
 /// stream once; during a capture it throws cuda_error.
@@ -172,7 +172,7 @@ struct executor_memory<cuda_stream<Memory, Pinned>> {
   }
   static void read(const cuda_stream<Memory, Pinned>& where, void* to, const void* from,
                    offset_t bytes) {
-    staging::read(where.stream, where.pinned, to, from, static_cast<std::size_t>(bytes));
+    detail::staging::read(where.stream, where.pinned, to, from, static_cast<std::size_t>(bytes));
   }
 };
 

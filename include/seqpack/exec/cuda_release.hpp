@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 
 namespace seqpack {
 
-namespace releasing {
+namespace detail::releasing {
 
 /// Lets a thread make the calls, for as long as the object lives, that could disturb the captures
 /// of others.
@@ -41,7 +41,7 @@ struct stream_capture {
 
   explicit stream_capture(cudaStream_t stream) noexcept {
     code = cudaStreamGetCaptureInfo(stream, &status, &id);
-    cuda_codes::forget(code);
+    detail::forget(code);
   }
   bool is_active() const noexcept {
     return code == cudaSuccess && status == cudaStreamCaptureStatusActive;
@@ -49,7 +49,7 @@ struct stream_capture {
   /// Nothing but what a capture itself has allocated can be freed in the stream now. For the legacy
   /// stream, the capture may be that of another one.
   bool holds_up() const noexcept {
-    return cuda_codes::is_of_capture(code) ||
+    return detail::is_of_capture(code) ||
            (code == cudaSuccess && status != cudaStreamCaptureStatusNone);
   }
 };
@@ -88,11 +88,11 @@ class open_releases {
   void hold(void* memory, cudaStream_t stream, bool of_graph) noexcept {
     add({place_of(stream), memory, cudaSuccess, {}, of_graph});
   }
-  void add_failure(cudaError_t code, cudaStream_t stream, source_place where) noexcept {
+  void add_failure(cudaError_t code, cudaStream_t stream, source_location where) noexcept {
     add({place_of(stream), nullptr, code, where, false});
   }
   /// For memory of the host, which belongs to no stream.
-  void add_host_failure(cudaError_t code, source_place where) noexcept {
+  void add_host_failure(cudaError_t code, source_location where) noexcept {
     add({{}, nullptr, code, where, false});
   }
 
@@ -103,9 +103,9 @@ class open_releases {
     const std::lock_guard lock(mutex_);
     std::erase_if(entries_, [&](entry& e) {
       if (e.memory == nullptr || e.at != here) return false;
-      const source_place where = source_place::current();
+      const source_location where = source_location::current();
       const cudaError_t code = cudaFreeAsync(std::exchange(e.memory, nullptr), stream);
-      cuda_codes::forget(code);
+      detail::forget(code);
       e.code = code;
       e.where = where;
       return code == cudaSuccess || e.of_graph;
@@ -132,13 +132,13 @@ class open_releases {
     place at;
     void* memory = nullptr;  ///< held, or null where a release has failed
     cudaError_t code = cudaSuccess;
-    source_place where;
+    source_location where;
     bool of_graph = false;
   };
 
   static place place_of(cudaStream_t stream) noexcept {
     place here{stream, 0};
-    cuda_codes::forget(cudaGetDevice(&here.device));
+    detail::forget(cudaGetDevice(&here.device));
     return here;
   }
   void add(const entry& e) noexcept {
@@ -178,13 +178,13 @@ class open_releases {
 
 /// Allocates with `call(&memory)`, in the order of the stream, and frees what is held for it.
 template <class Call>
-void* allocate(cudaStream_t stream, const Call& call, source_place where) {
+void* allocate(cudaStream_t stream, const Call& call, source_location where) {
   open_releases& open = open_releases::of_process();
   const stream_capture now(stream);
   if (!now.holds_up()) open.free_held(stream);
   void* memory = nullptr;
   const cudaError_t code = call(&memory);
-  cuda_codes::forget(code);
+  detail::forget(code);
   check_cuda(code, where);
   if (!now.is_active() || memory == nullptr) {
     open.take_from_graph(memory);  // of a graph that is gone, whose address this is now
@@ -213,12 +213,13 @@ inline void release(void* memory, cudaStream_t stream) noexcept {
     open.free_held(stream);
   }
   const cudaError_t code = cudaFreeAsync(memory, stream);
-  cuda_codes::forget(code);
+  detail::forget(code);
   // A graph that was never launched has nothing that could be freed.
-  if (code != cudaSuccess && capture == 0) open.add_failure(code, stream, source_place::current());
+  if (code != cudaSuccess && capture == 0)
+    open.add_failure(code, stream, source_location::current());
 }
 
-}  // namespace releasing
+}  // namespace detail::releasing
 
 /// Frees the memory that was given back while the stream was being captured, which the library
 /// frees no later than when it next allocates or frees in the stream; and tells of memory that it
@@ -228,8 +229,8 @@ inline void release(void* memory, cudaStream_t stream) noexcept {
 /// \throws cuda_error for the first release on the stream that has failed since the last call; what
 /// could not be freed is lost.
 inline void check_releases(cudaStream_t stream) {
-  auto& open = releasing::open_releases::of_process();
-  if (!releasing::stream_capture(stream).holds_up()) open.free_held(stream);
+  auto& open = detail::releasing::open_releases::of_process();
+  if (!detail::releasing::stream_capture(stream).holds_up()) open.free_held(stream);
   open.check(stream);
 }
 

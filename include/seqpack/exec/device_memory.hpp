@@ -12,7 +12,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/cuda_release.hpp"
 
@@ -45,14 +45,14 @@ concept pinned_memory_resource = stream_memory_resource<R>;
 struct stream_ordered_memory {
   /// \throws cuda_error, also where earlier memory of the stream could not be freed
   void* allocate_async(std::size_t bytes, std::size_t /*alignment*/, cudaStream_t stream) const {
-    releasing::open_releases::of_process().check(stream);
-    return releasing::allocate(
+    detail::releasing::open_releases::of_process().check(stream);
+    return detail::releasing::allocate(
         stream, [&](void** made) { return cudaMallocAsync(made, bytes, stream); },
-        source_place::current());
+        source_location::current());
   }
   /// The next allocation in the stream, or check_releases(), tells where it fails.
   void deallocate_async(void* p, std::size_t, std::size_t, cudaStream_t stream) const noexcept {
-    releasing::release(p, stream);
+    detail::releasing::release(p, stream);
   }
 };
 
@@ -85,21 +85,21 @@ class device_pool {
     wanted.location.id = device;
     cudaMemPool_t made = nullptr;
     check_cuda(cudaMemPoolCreate(&made, &wanted));
-    pool_.reset(made, [](cudaMemPool_t pool) { cuda_codes::forget(cudaMemPoolDestroy(pool)); });
+    pool_.reset(made, [](cudaMemPool_t pool) { detail::forget(cudaMemPoolDestroy(pool)); });
     std::uint64_t threshold = options.release_threshold;
     check_cuda(cudaMemPoolSetAttribute(made, cudaMemPoolAttrReleaseThreshold, &threshold));
   }
 
   /// \throws cuda_error, also where earlier memory of the stream could not be freed
   void* allocate_async(std::size_t bytes, std::size_t /*alignment*/, cudaStream_t stream) const {
-    releasing::open_releases::of_process().check(stream);
-    return releasing::allocate(
+    detail::releasing::open_releases::of_process().check(stream);
+    return detail::releasing::allocate(
         stream, [&](void** made) { return cudaMallocFromPoolAsync(made, bytes, handle(), stream); },
-        source_place::current());
+        source_location::current());
   }
   /// As stream_ordered_memory does.
   void deallocate_async(void* p, std::size_t, std::size_t, cudaStream_t stream) const noexcept {
-    releasing::release(p, stream);
+    detail::releasing::release(p, stream);
   }
   /// The pool itself, for its other attributes.
   cudaMemPool_t handle() const noexcept { return pool_.get(); }

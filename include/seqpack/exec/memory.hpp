@@ -70,7 +70,7 @@ void read_back(const E& where, T* to, const T* from, offset_t count) {
   executor_memory<std::remove_cvref_t<E>>::read(where, to, from, count * offset_t{sizeof(T)});
 }
 
-namespace filling {
+namespace detail {
 
 /// One value in every element.
 template <class T>
@@ -87,12 +87,12 @@ struct fill_operation {
   SEQPACK_HD void operator()(offset_t k) const { out.data[k] = value; }
 };
 
-}  // namespace filling
+}  // namespace detail
 
 /// Writes one value to every element of an array. One launch.
 template <executor E, element T>
 void fill(const E& where, const workspace<T>& array, std::type_identity_t<T> value) {
-  execute(where, filling::fill_operation<T>{array.rows(), value});
+  execute(where, detail::fill_operation<T>{array.rows(), value});
 }
 
 }  // namespace seqpack

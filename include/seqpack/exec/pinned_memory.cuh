@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "seqpack/core/source_place.hpp"
+#include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/cuda_release.hpp"
 
@@ -27,8 +27,8 @@ class pinned_pool {
 
   /// \throws cuda_error, also where earlier memory could not be given back
   void* allocate_async(std::size_t bytes, std::size_t /*alignment*/, cudaStream_t stream) const {
-    const releasing::relaxed_capture guard;
-    auto& open = releasing::open_releases::of_process();
+    const detail::releasing::relaxed_capture guard;
+    auto& open = detail::releasing::open_releases::of_process();
     open.check_host();
     open.check(stream);
     int device = 0;  // whose streams the events of a block are for
@@ -82,16 +82,17 @@ class pinned_pool {
 
     /// An event that is recorded in a capture is the graph's, and nobody could ask it.
     void record_owed(cudaStream_t stream) noexcept {
-      if (owed == 0 || releasing::stream_capture(stream).holds_up()) return;
+      if (owed == 0 || detail::releasing::stream_capture(stream).holds_up()) return;
       for (block& b : all) {
         if (!b.owed || b.stream != stream) continue;
         b.owed = false;
         --owed;
         const cudaError_t code = cudaEventRecord(b.used, stream);
-        cuda_codes::forget(code);
+        detail::forget(code);
         b.taken = code != cudaSuccess;
         if (b.taken) {
-          releasing::open_releases::of_process().add_failure(code, stream, source_place::current());
+          detail::releasing::open_releases::of_process().add_failure(code, stream,
+                                                                     source_location::current());
         }
       }
     }
@@ -111,12 +112,13 @@ class pinned_pool {
     }
     static void give_back(const block& b) noexcept {
       const cudaError_t code = cudaFreeHost(b.data);
-      cuda_codes::forget(code);
+      detail::forget(code);
       if (code == cudaSuccess) return;
-      releasing::open_releases::of_process().add_host_failure(code, source_place::current());
+      detail::releasing::open_releases::of_process().add_host_failure(code,
+                                                                      source_location::current());
     }
     ~shared_blocks() {
-      const releasing::relaxed_capture guard;
+      const detail::releasing::relaxed_capture guard;
       for (const block& b : all) {
         cudaEventDestroy(b.used);
         give_back(b);

@@ -45,7 +45,7 @@ struct executor_traits<host_threads> {
     const offset_t pieces =
         min_of(threads.count(), op.rows() * max_of(op.row_bytes(), 1) / least_bytes);
     if (pieces <= 1) return op.process(0, op.rows());
-    chunks::for_each_piece(::thrust::tbb::par, op, pieces);
+    detail::for_each_piece(::thrust::tbb::par, op, pieces);
   }
 };
 

@@ -18,7 +18,7 @@ namespace seqpack {
 template <class P>
 concept thrust_policy = std::derived_from<P, thrust::detail::execution_policy_base<P>>;
 
-namespace chunks {
+namespace detail {
 
 /// Rows of a bulk operation in pieces of equal size; run as one Thrust algorithm over the pieces.
 template <class Op>
@@ -39,7 +39,7 @@ void for_each_piece(Policy policy, const Op& op, offset_t pieces) {
                      divide(op.rows() + size - 1, size), piece<Op>{op, size});
 }
 
-}  // namespace chunks
+}  // namespace detail
 
 template <thrust_policy P>
 struct executor_traits<P> {
@@ -51,7 +51,7 @@ struct executor_traits<P> {
     constexpr offset_t grain = 64 * 1024;
     constexpr offset_t most = 512;
     const offset_t bytes = op.rows() * max_of(op.row_bytes(), 1);
-    chunks::for_each_piece(policy, op, max_of(1, min_of(min_of(bytes / grain, most), op.rows())));
+    detail::for_each_piece(policy, op, max_of(1, min_of(min_of(bytes / grain, most), op.rows())));
   }
 };
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "seqpack/core/config.hpp"
-#include "seqpack/exec/thread_group.hpp"
+#include "seqpack/exec/team.hpp"
 
 namespace seqpack {
 

@@ -9,7 +9,7 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
-#include "seqpack/train/label_log_probs.hpp"
+#include "seqpack/logprob/label_log_probs.hpp"
 
 namespace seqpack {
 

@@ -11,17 +11,17 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
-#include "seqpack/pack/layout_hash.hpp"
-#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/layout/layout_hash.hpp"
+#include "seqpack/layout/layout_view.hpp"
 
 namespace seqpack {
 
-namespace records {
+namespace detail::records {
 
 template <>
 struct traits<layout_fingerprint> {
@@ -42,9 +42,9 @@ struct traits<layout_fingerprint> {
   }
 };
 
-}  // namespace records
+}  // namespace detail::records
 
-namespace agreeing {
+namespace detail::agreeing {
 
 /// Where the name of a rank ends that begins there, "rank 1" or "rank 1 (world rank 3)"; elsewhere
 /// the place itself.
@@ -97,12 +97,12 @@ struct refusal {
         value(shortened(is, value_room)),
         requirement(shortened(must, room - entry.size() - value.size())) {}
 
-  void write(records::writer& to) const {
+  void write(detail::records::writer& to) const {
     to.text(entry);
     to.text(value);
     to.text(requirement);
   }
-  static refusal read(records::reader& from) {
+  static refusal read(detail::records::reader& from) {
     refusal r;
     r.entry = from.text("entry", room);
     r.value = from.text("value", room);
@@ -139,15 +139,16 @@ void require_same(const group_members& members, const std::vector<Value>& values
                   const Describe& describe) {
   if (std::count(values.begin(), values.end(), values.front()) == std::ssize(values)) return;
   const std::size_t expected = most_common(values);
-  exchanging::refuse(
-      exchanging::ranks_where(members.size(),
-                              [&](std::size_t r) { return values[r] != values[expected]; }),
+  detail::exchanging::refuse(
+      detail::exchanging::ranks_where(members.size(),
+                                      [&](std::size_t r) { return values[r] != values[expected]; }),
       [&](group_rank r) {
         const difference d = describe(values[static_cast<std::size_t>(r.value)], values[expected]);
         const group_rank reference{static_cast<offset_t>(expected)};
-        return collective_mismatch(
-            r, d.name + " on " + exchanging::rank_name(members, r), d.found,
-            "it must be " + d.expected + ", as on " + exchanging::rank_name(members, reference));
+        return collective_mismatch(r, d.name + " on " + detail::exchanging::rank_name(members, r),
+                                   d.found,
+                                   "it must be " + d.expected + ", as on " +
+                                       detail::exchanging::rank_name(members, reference));
       });
 }
 
@@ -194,13 +195,13 @@ struct record {
   Value value{};
   std::string what;
 
-  void write(records::writer& to) const {
-    records::traits<Value>::write(to, value);
+  void write(detail::records::writer& to) const {
+    detail::records::traits<Value>::write(to, value);
     to.text(std::string_view(what).substr(0, longest_name));
   }
-  static record read(records::reader& from) {
+  static record read(detail::records::reader& from) {
     record r;
-    r.value = records::traits<Value>::read(from);
+    r.value = detail::records::traits<Value>::read(from);
     r.what = from.text("subject of the agreement", longest_name);
     return r;
   }
@@ -211,8 +212,8 @@ template <class Value, communicator C, class Verdict>
 void run(C& group, std::string_view operation, const Value& mine, std::string_view what,
          const Verdict& verdict) {
   group.rank();  // throws alone, and before anything is sent, where the caller is no member
-  const auto records =
-      exchanging::exchange_records(group, operation, record<Value>{mine, std::string(what)});
+  const auto records = detail::exchanging::exchange_records(group, operation,
+                                                            record<Value>{mine, std::string(what)});
   std::vector<std::string> subjects;
   std::vector<Value> values;
   for (const auto& r : records) {
@@ -225,7 +226,7 @@ void run(C& group, std::string_view operation, const Value& mine, std::string_vi
   verdict(values, subjects.front());
 }
 
-}  // namespace agreeing
+}  // namespace detail::agreeing
 
 /// Makes sure that all ranks have the same number, such as a hash of what they must not differ in.
 ///
@@ -244,10 +245,10 @@ void run(C& group, std::string_view operation, const Value& mine, std::string_vi
 /// Allocates O(size) on the host. O(size) comparisons, and O(size^2) where ranks differ.
 template <communicator C>
 void agree(C& group, std::uint64_t value, std::string_view what) {
-  agreeing::run(group, "agree", value, what,
-                [&](const std::vector<std::uint64_t>& values, const std::string& name) {
-                  agreeing::require_same_number(group.members(), values, name);
-                });
+  detail::agreeing::run(group, "agree", value, what,
+                        [&](const std::vector<std::uint64_t>& values, const std::string& name) {
+                          detail::agreeing::require_same_number(group.members(), values, name);
+                        });
 }
 
 /// The same for layouts on the host: whether all ranks put every token into the same place, and pad
@@ -265,16 +266,17 @@ void agree(C& group, std::uint64_t value, std::string_view what) {
 template <communicator C, layout L>
   requires runs_on<host_t, L>
 void agree(C& group, const L& layout, std::string_view what = {}) {
-  agreeing::run(group, "agree on a layout", fingerprint(layout), what,
-                [&](const std::vector<layout_fingerprint>& values, const std::string& name) {
-                  agreeing::require_same(
-                      group.members(), values,
-                      [&](const layout_fingerprint& found, const layout_fingerprint& expected) {
-                        auto d = agreeing::describe_layouts(found, expected);
-                        if (!name.empty()) d.name += " of " + name;
-                        return d;
-                      });
-                });
+  detail::agreeing::run(
+      group, "agree on a layout", fingerprint(layout), what,
+      [&](const std::vector<layout_fingerprint>& values, const std::string& name) {
+        detail::agreeing::require_same(
+            group.members(), values,
+            [&](const layout_fingerprint& found, const layout_fingerprint& expected) {
+              auto d = detail::agreeing::describe_layouts(found, expected);
+              if (!name.empty()) d.name += " of " + name;
+              return d;
+            });
+      });
 }
 
 }  // namespace seqpack

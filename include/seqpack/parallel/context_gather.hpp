@@ -16,21 +16,21 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
-#include "seqpack/comm/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/pack/checks.hpp"
-#include "seqpack/pack/field.hpp"
-#include "seqpack/pack/layout_hash.hpp"
-#include "seqpack/pack/layout_view.hpp"
-#include "seqpack/pack/pack.hpp"
-#include "seqpack/pack/rearrange.hpp"
-#include "seqpack/pack/unpack.hpp"
+#include "seqpack/layout/layout_hash.hpp"
+#include "seqpack/layout/layout_view.hpp"
+#include "seqpack/move/detail/checks.hpp"
+#include "seqpack/move/field.hpp"
+#include "seqpack/move/pack.hpp"
+#include "seqpack/move/rearrange.hpp"
+#include "seqpack/move/unpack.hpp"
 #include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 
@@ -44,7 +44,7 @@ struct context_gather_options {
   bool check_all_ranks = false;
 };
 
-namespace context_gathering {
+namespace detail::context_gathering {
 
 /// Rows that the caller gives as a workspace, or not.
 template <class T>
@@ -60,7 +60,7 @@ struct workspace {
 /// What one rank says about its call: what it has refused, or what it has been given.
 struct record {
   bool refused = false;
-  agreeing::refusal why;
+  detail::agreeing::refusal why;
   bool hashed = false;
   offset_t payload = 0;
   offset_t element_bytes = 0;
@@ -70,25 +70,25 @@ struct record {
     refused = true;
     why = {what, is, must};
   }
-  void write(records::writer& to) const {
+  void write(detail::records::writer& to) const {
     to.flag(refused);
     if (refused) return why.write(to);
     to.flag(hashed);
     to.put(payload);
     to.put(element_bytes);
-    records::traits<layout_fingerprint>::write(to, layout);
+    detail::records::traits<layout_fingerprint>::write(to, layout);
   }
-  static record read(records::reader& from) {
+  static record read(detail::records::reader& from) {
     record r;
     r.refused = from.flag("verdict");
     if (r.refused) {
-      r.why = agreeing::refusal::read(from);
+      r.why = detail::agreeing::refusal::read(from);
       return r;
     }
     r.hashed = from.flag("kind of the layout");
     r.payload = from.size("payload");
     r.element_bytes = from.size("element size");
-    r.layout = records::traits<layout_fingerprint>::read(from);
+    r.layout = detail::records::traits<layout_fingerprint>::read(from);
     return r;
   }
 };
@@ -96,12 +96,14 @@ struct record {
 /// \throws collective_mismatch, the same on all ranks: a rank that has refused, payloads, element
 /// types or layouts that differ.
 inline void require_all(const group_members& members, const std::vector<record>& records) {
-  exchanging::refuse(
-      exchanging::ranks_where(members.size(), [&](std::size_t r) { return records[r].refused; }),
+  detail::exchanging::refuse(
+      detail::exchanging::ranks_where(members.size(),
+                                      [&](std::size_t r) { return records[r].refused; }),
       [&](group_rank r) {
         const record& found = records[static_cast<std::size_t>(r.value)];
-        return collective_mismatch(r, found.why.entry + " on " + exchanging::rank_name(members, r),
-                                   found.why.value, found.why.requirement);
+        return collective_mismatch(
+            r, found.why.entry + " on " + detail::exchanging::rank_name(members, r),
+            found.why.value, found.why.requirement);
       });
   std::vector<offset_t> payloads;
   std::vector<offset_t> sizes;
@@ -109,8 +111,8 @@ inline void require_all(const group_members& members, const std::vector<record>&
     payloads.push_back(r.payload);
     sizes.push_back(r.element_bytes);
   }
-  agreeing::require_same_number(members, payloads, "payload");
-  agreeing::require_same_number(members, sizes, "element size");
+  detail::agreeing::require_same_number(members, payloads, "payload");
+  detail::agreeing::require_same_number(members, sizes, "element size");
   std::vector<layout_fingerprint> layouts;
   bool all_hashed = true;
   for (const record& r : records) {
@@ -121,7 +123,7 @@ inline void require_all(const group_members& members, const std::vector<record>&
   for (layout_fingerprint& layout : layouts) {
     if (!all_hashed) layout.hash = 0;
   }
-  agreeing::require_same(members, layouts, agreeing::describe_layouts);
+  detail::agreeing::require_same(members, layouts, detail::agreeing::describe_layouts);
 }
 
 /// What a rank may say about its layout without waiting for a device.
@@ -154,7 +156,7 @@ workspace<T> prepared(C& group, std::string_view operation, const L& layout, off
   } catch (const std::exception& e) {
     mine.refuse("the call", "refused", e.what());
   }
-  require_all(group.members(), exchanging::exchange_records(group, operation, mine));
+  require_all(group.members(), detail::exchanging::exchange_records(group, operation, mine));
   return result;
 }
 
@@ -162,24 +164,24 @@ workspace<T> prepared(C& group, std::string_view operation, const L& layout, off
 template <executor E, communicator C, class View, class T>
 void require_shard(const E& where, const C& group, const View& view, const char* what,
                    const row_view<T>& mine) {
-  group_execution::require_same_stream(where, group);
-  checks::require_layout(view);
-  checks::require_equal(checks::alone, "context-parallel size of the layout", view.cp.size(),
+  detail::require_same_stream(where, group);
+  detail::require_layout(view);
+  detail::require_equal(detail::alone, "context-parallel size of the layout", view.cp.size(),
                         group.size(), "the ranks of the group");
-  checks::require_equal(checks::alone, (std::string(what) + " rows").c_str(), mine.rows,
+  detail::require_equal(detail::alone, (std::string(what) + " rows").c_str(), mine.rows,
                         view.shard_tokens(), "the tokens of the layout in one shard");
-  checks::require_memory(checks::alone, what, mine.data, mine.rows * mine.payload);
+  detail::require_memory(detail::alone, what, mine.data, mine.rows * mine.payload);
 }
 
 /// One rank needs no workspace, and what it gives is not looked at.
 template <class View, class T>
 void require_workspace(const View& view, offset_t payload, const given_rows<T>& given) {
   if (!given || view.cp.size() == 1) return;
-  checks::require_equal(checks::alone, "workspace rows", given->rows, view.rows(all_shards),
+  detail::require_equal(detail::alone, "workspace rows", given->rows, view.rows(all_shards),
                         "the tokens of all shards");
-  checks::require_equal(checks::alone, "workspace payload", given->payload, payload,
+  detail::require_equal(detail::alone, "workspace payload", given->payload, payload,
                         "the payload of the shards");
-  checks::require_memory(checks::alone, "workspace", given->data, given->rows * given->payload);
+  detail::require_memory(detail::alone, "workspace", given->data, given->rows * given->payload);
 }
 
 template <class T>
@@ -201,14 +203,14 @@ workspace<T> make_workspace(C& group, const View& view, offset_t payload,
 /// The memory of a table, and of arrays that say where its rows are.
 template <class Regions, class Table>
 void read_bounds(Regions& memory, const Table& table, const char* what) {
-  if constexpr (token_table<Table>) memory.read(table.bounds_touched(), checks::alone, what);
+  if constexpr (token_table<Table>) memory.read(table.bounds_touched(), detail::alone, what);
 }
 
 /// Where gathered rows go: to a batch, or to the full row.
 struct to_batch {
   template <class E, class View, class Field>
   static void require(const View& view, const Field& f) {
-    unpacking::require_field<E>(checks::alone, view, all_shards, f);
+    detail::unpacking::require_field<E>(detail::alone, view, all_shards, f);
   }
   template <class E, class L, class Field>
   static void run(const E& where, const L& layout, const Field& f) {
@@ -218,7 +220,7 @@ struct to_batch {
 struct to_row {
   template <class E, class View, class Field>
   static void require(const View& view, const Field& f) {
-    rearranging::require_field(checks::alone, view, all_shards, full_row, f);
+    detail::rearranging::require_field(detail::alone, view, all_shards, full_row, f);
   }
   template <class E, class L, class Field>
   static void run(const E& where, const L& layout, const Field& f) {
@@ -230,7 +232,7 @@ struct to_row {
 struct from_batch {
   template <class E, class View, class Field>
   static void require(const View& view, const Field& f) {
-    packing::require_field<E>(checks::alone, view, all_shards, f);
+    detail::packing::require_field<E>(detail::alone, view, all_shards, f);
   }
   template <class E, class L, class Field>
   static void run(const E& where, const L& layout, const Field& f) {
@@ -240,7 +242,7 @@ struct from_batch {
 struct from_row {
   template <class E, class View, class Field>
   static void require(const View& view, const Field& f) {
-    rearranging::require_field(checks::alone, view, full_row, all_shards, f);
+    detail::rearranging::require_field(detail::alone, view, full_row, all_shards, f);
   }
   template <class E, class L, class Field>
   static void run(const E& where, const L& layout, const Field& f) {
@@ -268,15 +270,15 @@ void gather(std::string_view operation, const E& where, C& group, const L& layou
     const row_view<const T> gathered(mine.data, view.rows(all_shards), mine.payload);
     Spread::template require<E>(view, make_field(gathered, f.to, f.fill));
 
-    checks::regions<2, 2> memory;
+    detail::regions<2, 2> memory;
     memory.read_layout(view);
     read_bounds(memory, f.to, "target bounds");
-    memory.write(f.to.touched(), checks::alone, "target");
+    memory.write(f.to.touched(), detail::alone, "target");
     const bool used = given && group.size() > 1;
-    if (used) memory.write(given->touched(), checks::alone, "workspace");
+    if (used) memory.write(given->touched(), detail::alone, "workspace");
     // A source that is this rank's part of the workspace stays where it is.
     if (!used || part_of(*given, group.rank(), mine.rows).data != mine.data) {
-      memory.read(mine.touched(), checks::alone, "source");
+      memory.read(mine.touched(), detail::alone, "source");
     }
     memory.require_apart();
   };
@@ -286,7 +288,7 @@ void gather(std::string_view operation, const E& where, C& group, const L& layou
     return make_workspace(group, view, mine.payload, given);
   });
   row_view<const T> gathered = mine;  // the rows of the only rank are all rows
-  [[maybe_unused]] const auto here = group_execution::make_current(group);
+  [[maybe_unused]] const auto here = detail::make_current(group);
   if (group.size() > 1) {
     keeping(group, work.memory,
             [&] { group.all_gather(mine.data, work.rows.data, mine.rows * mine.payload); });
@@ -321,12 +323,12 @@ void reduce(std::string_view operation, const E& where, C& group, const L& layou
     const row_view<T> all(mine.data, view.rows(all_shards), mine.payload);
     Collect::template require<E>(view, make_field(f.from, all, f.fill));
 
-    checks::regions<2, 2> memory;
+    detail::regions<2, 2> memory;
     memory.read_layout(view);
-    memory.read(f.from.touched(), checks::alone, "source");
+    memory.read(f.from.touched(), detail::alone, "source");
     read_bounds(memory, f.from, "source bounds");
-    memory.write(mine.touched(), checks::alone, "target");
-    if (given && group.size() > 1) memory.write(given->touched(), checks::alone, "workspace");
+    memory.write(mine.touched(), detail::alone, "target");
+    if (given && group.size() > 1) memory.write(given->touched(), detail::alone, "workspace");
     memory.require_apart();
   };
   [[maybe_unused]] const auto named = name_operation(group, operation);
@@ -334,7 +336,7 @@ void reduce(std::string_view operation, const E& where, C& group, const L& layou
     check();
     return make_workspace(group, view, mine.payload, given);
   });
-  [[maybe_unused]] const auto here = group_execution::make_current(group);
+  [[maybe_unused]] const auto here = detail::make_current(group);
   const bool alone = group.size() == 1;
   Collect::run(where, layout, make_field(f.from, alone ? mine : work.rows, f.fill));
   if (!alone) {
@@ -349,7 +351,7 @@ void reduce(std::string_view operation, const E& where, C& group, const L& layou
 template <class T>
 using workspace_rows = std::type_identity_t<row_view<std::remove_const_t<T>>>;
 
-}  // namespace context_gathering
+}  // namespace detail::context_gathering
 
 /// Brings the shards of all context-parallel ranks to the batch on every rank: an all-gather, and
 /// one unpack straight from what it leaves.
@@ -387,9 +389,9 @@ template <executor E, communicator C, layout L, class T, token_table To, class F
   requires runs_on<E, L> && gathers_on<E, C>
 void all_gather_unpack(const E& where, C& group, const L& layout,
                        const field_t<row_view<T>, To, Fill>& f,
-                       context_gathering::workspace_rows<T> work,
+                       detail::context_gathering::workspace_rows<T> work,
                        const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::gather<gathering::to_batch>("all_gather_unpack", where, group, layout, f,
                                          std::optional(work), options);
 }
@@ -400,7 +402,7 @@ template <executor E, communicator C, layout L, class T, token_table To, class F
 void all_gather_unpack(const E& where, C& group, const L& layout,
                        const field_t<row_view<T>, To, Fill>& f,
                        const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::gather<gathering::to_batch>("all_gather_unpack", where, group, layout, f,
                                          gathering::given_rows<std::remove_const_t<T>>(), options);
 }
@@ -416,9 +418,9 @@ template <executor E, communicator C, layout L, class S, class T, class Fill>
   requires runs_on<E, L> && gathers_on<E, C>
 void all_gather_rows(const E& where, C& group, const L& layout,
                      const field_t<row_view<S>, row_view<T>, Fill>& f,
-                     context_gathering::workspace_rows<T> work,
+                     detail::context_gathering::workspace_rows<T> work,
                      const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::gather<gathering::to_row>("all_gather_rows", where, group, layout, f,
                                        std::optional(work), options);
 }
@@ -428,7 +430,7 @@ template <executor E, communicator C, layout L, class S, class T, class Fill>
 void all_gather_rows(const E& where, C& group, const L& layout,
                      const field_t<row_view<S>, row_view<T>, Fill>& f,
                      const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::gather<gathering::to_row>("all_gather_rows", where, group, layout, f,
                                        gathering::given_rows<T>(), options);
 }
@@ -451,9 +453,9 @@ template <executor E, communicator C, layout L, token_table From, class T, class
   requires runs_on<E, L> && gathers_on<E, C> && (C::template reduces<T>)
 void pack_reduce_scatter(const E& where, C& group, const L& layout,
                          const field_t<From, row_view<T>, Fill>& f,
-                         context_gathering::workspace_rows<T> work,
+                         detail::context_gathering::workspace_rows<T> work,
                          const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::reduce<gathering::from_batch>("pack_reduce_scatter", where, group, layout, f,
                                            std::optional(work), options);
 }
@@ -463,7 +465,7 @@ template <executor E, communicator C, layout L, token_table From, class T, class
 void pack_reduce_scatter(const E& where, C& group, const L& layout,
                          const field_t<From, row_view<T>, Fill>& f,
                          const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::reduce<gathering::from_batch>("pack_reduce_scatter", where, group, layout, f,
                                            gathering::given_rows<T>(), options);
 }
@@ -480,9 +482,9 @@ template <executor E, communicator C, layout L, class S, class T, class Fill>
   requires runs_on<E, L> && gathers_on<E, C> && (C::template reduces<T>)
 void reduce_scatter_rows(const E& where, C& group, const L& layout,
                          const field_t<row_view<S>, row_view<T>, Fill>& f,
-                         context_gathering::workspace_rows<T> work,
+                         detail::context_gathering::workspace_rows<T> work,
                          const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::reduce<gathering::from_row>("reduce_scatter_rows", where, group, layout, f,
                                          std::optional(work), options);
 }
@@ -492,7 +494,7 @@ template <executor E, communicator C, layout L, class S, class T, class Fill>
 void reduce_scatter_rows(const E& where, C& group, const L& layout,
                          const field_t<row_view<S>, row_view<T>, Fill>& f,
                          const context_gather_options& options = {}) {
-  namespace gathering = context_gathering;
+  namespace gathering = detail::context_gathering;
   gathering::reduce<gathering::from_row>("reduce_scatter_rows", where, group, layout, f,
                                          gathering::given_rows<T>(), options);
 }

@@ -21,7 +21,7 @@ concept gathers_on =
     (std::same_as<C, self_communicator> ||
      bool{executor_traits<std::remove_cvref_t<E>>::on_device} == bool{C::on_device});
 
-namespace group_execution {
+namespace detail {
 
 /// An executor that does not show its stream is taken at the caller's word.
 template <class E, class C>
@@ -55,6 +55,6 @@ struct current_device {
       : of_first(make_current(first)), of_second(make_current(second)) {}
 };
 
-}  // namespace group_execution
+}  // namespace detail
 
 }  // namespace seqpack

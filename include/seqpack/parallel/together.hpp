@@ -15,17 +15,17 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/comm/exchange.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
-#include "seqpack/pack/layout_hash.hpp"
-#include "seqpack/pack/layout_view.hpp"
+#include "seqpack/layout/layout_hash.hpp"
+#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/parallel/agree.hpp"
 
 namespace seqpack {
 
-namespace agreeing {
+namespace detail::agreeing {
 
 /// What a rank tells of a step, in a message between ranks: what it has refused, or the layout that
 /// it has come to.
@@ -48,19 +48,20 @@ struct step_record {
     refused = true;
     has_rank = true;
     rank = e.rank().value;
-    const std::string name = exchanging::rank_name(members, e.rank());
+    const std::string name = detail::exchanging::rank_name(members, e.rank());
     const bool named = e.entry().ends_with(name);
     const std::string what = e.entry().substr(0, e.entry().size() - (named ? name.size() : 0));
     why = {what, e.value(), e.requirement(), named ? name : ""};
   }
   /// The name stays, whatever has to be cut.
   void name_rank(const group_members& members, group_rank r) {
-    why = {why.entry, why.value, why.requirement, " on " + exchanging::rank_name(members, r)};
+    why = {why.entry, why.value, why.requirement,
+           " on " + detail::exchanging::rank_name(members, r)};
     has_rank = true;
     rank = r.value;
   }
 
-  void write(records::writer& to) const {
+  void write(detail::records::writer& to) const {
     to.flag(refused);
     to.put(first.value);
     if (refused) {
@@ -70,9 +71,9 @@ struct step_record {
     }
     to.put(mark);
     to.flag(has_layout);
-    if (has_layout) records::traits<layout_fingerprint>::write(to, layout);
+    if (has_layout) detail::records::traits<layout_fingerprint>::write(to, layout);
   }
-  static step_record read(records::reader& from) {
+  static step_record read(detail::records::reader& from) {
     step_record r;
     r.refused = from.flag("verdict");
     r.first = {from.size("first rank of the group")};
@@ -84,7 +85,7 @@ struct step_record {
     }
     r.mark = from.get<std::uint64_t>();
     r.has_layout = from.flag("kind of the result");
-    if (r.has_layout) r.layout = records::traits<layout_fingerprint>::read(from);
+    if (r.has_layout) r.layout = detail::records::traits<layout_fingerprint>::read(from);
     return r;
   }
 };
@@ -109,7 +110,7 @@ void spread(C& group, std::string_view operation, step_record& mine) {
   if (group.size() == 1) return;
   std::vector<step_record> all;
   try {
-    all = exchanging::exchange_records(group, operation, mine);
+    all = detail::exchanging::exchange_records(group, operation, mine);
   } catch (const collective_mismatch& e) {  // some ranks call something else
     if (!mine.refused) {
       mine.refuse(e, group.members());
@@ -172,13 +173,13 @@ void nesting(const std::exception_ptr& own, const Call& call) {
                 own);
 }
 
-}  // namespace agreeing
+}  // namespace detail::agreeing
 
 /// A mark for `together`: a hash of numbers that must be the same on all ranks.
 template <class... Numbers>
   requires((std::integral<Numbers> || std::floating_point<Numbers>) && ...)
 std::uint64_t mark_of(Numbers... numbers) {
-  layout_hashing::hasher hash;
+  detail::hasher hash;
   const auto add = [&](auto number) {
     if constexpr (std::floating_point<decltype(number)>) {
       hash.add(std::bit_cast<std::int64_t>(static_cast<double>(number)));
@@ -218,7 +219,7 @@ auto together(A& first, B& second, std::string_view operation, const Call& call,
   using call_result = std::invoke_result_t<const Call&>;
   constexpr bool empty = std::is_void_v<call_result>;
   std::optional<std::conditional_t<empty, bool, call_result>> result;
-  agreeing::step_record mine;
+  detail::agreeing::step_record mine;
   mine.mark = mark;
   std::exception_ptr own;
   try {
@@ -247,12 +248,12 @@ auto together(A& first, B& second, std::string_view operation, const Call& call,
     mine.refuse(std::string(operation), "refused", "it is no std::exception");
     own = std::current_exception();
   }
-  agreeing::nesting(own, [&] {
-    agreeing::spread(first, operation, mine);
+  detail::agreeing::nesting(own, [&] {
+    detail::agreeing::spread(first, operation, mine);
     mine.first = first.members().to_world({0});
-    agreeing::spread(second, operation, mine);
+    detail::agreeing::spread(second, operation, mine);
   });
-  if (mine.refused) agreeing::throw_together(mine, own);
+  if (mine.refused) detail::agreeing::throw_together(mine, own);
   if constexpr (!empty) return std::move(*result);
 }
 

@@ -102,7 +102,7 @@ constexpr padding_numbers derive_padding(const parallel_settings& s) {
   return numbers;
 }
 
-namespace deriving {
+namespace detail {
 
 /// Kept out of line: where it is inlined into a caller that sets or resets the number, g++ 12 takes
 /// the number to be read uninitialised.
@@ -110,7 +110,7 @@ namespace deriving {
   return fixed_total<>{*numbers.fixed_total};
 }
 
-}  // namespace deriving
+}  // namespace detail
 
 /// Calls f with the padding policy that the numbers describe: whether there is a total, and
 /// whether it is fixed, is part of the policy's type, so a run-time choice becomes a call. A total
@@ -123,7 +123,7 @@ constexpr decltype(auto) with_padding(const padding_numbers& numbers, F&& f) {
   if (!numbers.fixed_total && numbers.total_multiple == 1) return f(padding{each, Tail{}});
   const total_multiple_of<> multiple{numbers.total_multiple};
   if (numbers.fixed_total) {
-    return f(padding{each, multiple, deriving::fixed_total_of(numbers), Tail{}});
+    return f(padding{each, multiple, detail::fixed_total_of(numbers), Tail{}});
   }
   return f(padding{each, multiple, Tail{}});
 }

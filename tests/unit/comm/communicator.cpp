@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "seqpack/comm/deadline.hpp"
+#include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/self.hpp"
 #include "support/broadcast_suite.hpp"
 #include "support/communicator_suite.hpp"
@@ -75,10 +75,10 @@ BOOST_AUTO_TEST_CASE(locations) {
 BOOST_AUTO_TEST_CASE(waiting_ends) {
   using namespace std::chrono_literals;
   int polls = 0;
-  BOOST_TEST(waiting::wait_until(10s, [&] { return ++polls == 3; }));
+  BOOST_TEST(detail::wait_until(10s, [&] { return ++polls == 3; }));
   BOOST_TEST(polls == 3);
   const auto start = std::chrono::steady_clock::now();
-  BOOST_TEST(!waiting::wait_until(30ms, [] { return false; }));
+  BOOST_TEST(!detail::wait_until(30ms, [] { return false; }));
   BOOST_TEST((std::chrono::steady_clock::now() - start >= 30ms));
 }
 
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(what_has_come_while_it_was_asked_for_counts) {
   using namespace std::chrono_literals;
   // The first answers are quick; the next one takes longer than the deadline.
   int polls = 0;
-  BOOST_TEST(waiting::wait_until(1ms, [&] {
+  BOOST_TEST(detail::wait_until(1ms, [&] {
     if (++polls == 65) std::this_thread::sleep_for(5ms);
     return polls > 65;
   }));
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(errors_say_where) {
 }
 
 BOOST_AUTO_TEST_CASE(places_do_not_tell_where_the_machine_has_its_folders) {
-  const auto text = [](const char* file) { return source_place{file, 7}.to_string(); };
+  const auto text = [](const char* file) { return source_location{file, 7}.to_string(); };
   BOOST_TEST(text("/home/me/build/include/seqpack/comm/mpi.hpp") == "seqpack/comm/mpi.hpp:7");
   BOOST_TEST(text("/home/user/seqpack/include/seqpack/comm/mpi.hpp") == "seqpack/comm/mpi.hpp:7");
   BOOST_TEST(text("seqpack/comm/mpi.hpp") == "mpi.hpp:7");

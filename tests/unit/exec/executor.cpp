@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "support/operations.hpp"
 
 namespace {

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "seqpack/comm/self.hpp"
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "support/refused.hpp"
 
 namespace {
 
 using namespace seqpack;
 using namespace seqpack::testing;
-using agreeing::difference;
+using detail::agreeing::difference;
 
 difference describe(int found, int expected) {
   return {"number", std::to_string(found), std::to_string(expected)};
@@ -25,8 +25,8 @@ difference describe(int found, int expected) {
 void refuse_numbers(const std::vector<int>& numbers, offset_t rank, const std::string& text,
                     group_members members = {}) {
   if (members.size() == 0) members = group_members::all(static_cast<offset_t>(numbers.size()));
-  BOOST_CHECK_EXCEPTION(agreeing::require_same(members, numbers, describe), collective_mismatch,
-                        [&](const collective_mismatch& e) {
+  BOOST_CHECK_EXCEPTION(detail::agreeing::require_same(members, numbers, describe),
+                        collective_mismatch, [&](const collective_mismatch& e) {
                           BOOST_TEST(e.what() == text);
                           BOOST_TEST(e.rank().value == rank);
                           return true;
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(layout_without_arrays_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(all_the_same) {
-  agreeing::require_same(group_members::all(3), std::vector{4, 4, 4}, describe);
+  detail::agreeing::require_same(group_members::all(3), std::vector{4, 4, 4}, describe);
 }
 
 BOOST_AUTO_TEST_CASE(majority_is_right) {
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(first_number_of_a_layout_that_differs) {
       .hash = 1, .batch = 4, .sequences = 3, .total_tokens = 96, .cp_size = 2};
   const auto name = [&](layout_fingerprint found, const char* what, const char* is,
                         const char* must) {
-    const difference d = agreeing::describe_layouts(found, expected);
+    const difference d = detail::agreeing::describe_layouts(found, expected);
     BOOST_TEST(d.name == what);
     BOOST_TEST(d.found == is);
     BOOST_TEST(d.expected == must);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(first_number_of_a_layout_that_differs) {
 }
 
 BOOST_AUTO_TEST_CASE(text_is_cut_between_words) {
-  using agreeing::shortened;
+  using detail::agreeing::shortened;
   BOOST_TEST(shortened("one two three", 13) == "one two three");
   BOOST_TEST(shortened("one two three", 12) == "one two ...");
   BOOST_TEST(shortened("one two three", 11) == "one two ...");
@@ -116,23 +116,23 @@ BOOST_AUTO_TEST_CASE(text_is_cut_between_words) {
 BOOST_AUTO_TEST_CASE(the_name_of_a_rank_is_not_cut) {
   const std::string text = "it must be agree, the operation on rank 12 (world rank 345); more";
   for (std::size_t room = 12; room <= text.size(); ++room) {
-    const std::string cut = agreeing::shortened(text, room);
+    const std::string cut = detail::agreeing::shortened(text, room);
     BOOST_TEST(cut.size() <= room);
     BOOST_TEST((cut.find("rank") == cut.npos || cut.find("rank 12 (world rank 345)") != cut.npos),
                cut);
   }
-  BOOST_TEST(agreeing::shortened(text, 64) ==
+  BOOST_TEST(detail::agreeing::shortened(text, 64) ==
              "it must be agree, the operation on rank 12 (world rank 345); ...");
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_fits_into_a_record_and_keeps_the_name) {
   const std::string name = " on rank 1 (world rank 7)";
-  const agreeing::refusal r(std::string(300, 'e'), std::string(300, 'v'), std::string(300, 'r'),
-                            name);
+  const detail::agreeing::refusal r(std::string(300, 'e'), std::string(300, 'v'),
+                                    std::string(300, 'r'), name);
   BOOST_TEST(r.entry == std::string(67, 'e') + " ..." + name);
   BOOST_TEST(r.value == std::string(36, 'v') + " ...");
   BOOST_TEST(r.requirement == std::string(52, 'r') + " ...");
-  const auto back = records::read<agreeing::refusal>(records::write(r));
+  const auto back = detail::records::read<detail::agreeing::refusal>(detail::records::write(r));
   BOOST_TEST(back.entry == r.entry);
   BOOST_TEST(back.value == r.value);
   BOOST_TEST(back.requirement == r.requirement);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "seqpack/comm/self.hpp"
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "support/context_gather_suite.hpp"
 #include "support/refused.hpp"
 
@@ -324,24 +324,25 @@ BOOST_FIXTURE_TEST_CASE(no_member_and_no_arrays, fixture) {
 }
 
 BOOST_AUTO_TEST_CASE(long_texts_are_cut) {
-  context_gathering::record record;
+  detail::context_gathering::record record;
   record.refuse(std::string(100, 'e'), std::string(100, 'v'), std::string(100, 'r'));
-  record = records::read<context_gathering::record>(records::write(record));
-  BOOST_CHECK_EXCEPTION(context_gathering::require_all(group_members::all(1), {record}),
+  record = detail::records::read<detail::context_gathering::record>(detail::records::write(record));
+  BOOST_CHECK_EXCEPTION(detail::context_gathering::require_all(group_members::all(1), {record}),
                         collective_mismatch,
                         says(std::string(92, 'e') + " ... on rank 0 is " + std::string(36, 'v') +
                              " ...: " + std::string(52, 'r') + " ..."));
 }
 
 BOOST_AUTO_TEST_CASE(what_ranks_say_of_their_calls_is_compared) {
-  context_gathering::record usual;
+  detail::context_gathering::record usual;
   usual.payload = 2;
   usual.element_bytes = sizeof(float);
-  const auto refuse = [&](const context_gathering::record& other, const std::string& text) {
-    BOOST_CHECK_EXCEPTION(context_gathering::require_all(group_members::all(2), {usual, other}),
-                          collective_mismatch, says(text));
+  const auto refuse = [&](const detail::context_gathering::record& other, const std::string& text) {
+    BOOST_CHECK_EXCEPTION(
+        detail::context_gathering::require_all(group_members::all(2), {usual, other}),
+        collective_mismatch, says(text));
   };
-  context_gathering::record other = usual;
+  detail::context_gathering::record other = usual;
   other.element_bytes = sizeof(double);
   refuse(other, "element size on rank 1 is 8: it must be 4, as on rank 0");
   other = usual;
@@ -350,7 +351,8 @@ BOOST_AUTO_TEST_CASE(what_ranks_say_of_their_calls_is_compared) {
   other = usual;
   other.layout.total_tokens = 5;
   refuse(other, "total tokens on rank 1 is 5: it must be 0, as on rank 0");
-  BOOST_CHECK_NO_THROW(context_gathering::require_all(group_members::all(2), {usual, usual}));
+  BOOST_CHECK_NO_THROW(
+      detail::context_gathering::require_all(group_members::all(2), {usual, usual}));
 }
 
 BOOST_FIXTURE_TEST_CASE(bounds_of_a_ragged_gradient_are_read, fixture) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "seqpack/comm/self.hpp"
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/context_gather.hpp"
 #include "seqpack/parallel/together.hpp"
@@ -117,27 +117,27 @@ BOOST_AUTO_TEST_CASE(any_bytes_are_a_record_or_an_error) {
   int taken = 0;
   const auto read = [&]<class Record>(const Record& usual) {
     for (int k = 0; k < 10000; ++k) {
-      records::bytes bytes = records::write(usual);
+      detail::records::bytes bytes = detail::records::write(usual);
       for (int changed = 0; changed < 1 + k % 3; ++changed) {
         bytes[random() % 64] = static_cast<std::byte>(random());
       }
       try {
-        records::read<Record>(bytes);
+        detail::records::read<Record>(bytes);
         ++taken;
       } catch (const invalid_input&) {
       }
     }
   };
-  agreeing::step_record refused;
+  detail::agreeing::step_record refused;
   refused.refuse("entry", "value", "requirement");
-  agreeing::step_record accepted;
+  detail::agreeing::step_record accepted;
   accepted.has_layout = true;
-  context_gathering::record gather;
+  detail::context_gathering::record gather;
   gather.refuse("entry", "value", "requirement");
   read(refused);
   read(accepted);
   read(gather);
-  read(context_gathering::record{});
-  read(agreeing::record<layout_fingerprint>{});
+  read(detail::context_gathering::record{});
+  read(detail::agreeing::record<layout_fingerprint>{});
   BOOST_TEST(taken > 1000);
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <type_traits>
 
-#include "seqpack/pack/layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "support/oracle.hpp"
 
 using namespace seqpack;

@@ -9,11 +9,11 @@
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/place.hpp"
+#include "seqpack/logprob/label_log_probs.hpp"
 #include "seqpack/logprob/log_prob_state.hpp"
-#include "seqpack/pack/per_token.hpp"
-#include "seqpack/pack/place.hpp"
-#include "seqpack/train/label_log_probs.hpp"
-#include "seqpack/train/logits.hpp"
+#include "seqpack/logprob/logits.hpp"
+#include "seqpack/tokens/per_token.hpp"
 
 namespace seqpack::detail {
 

@@ -8,9 +8,9 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
-#include "seqpack/exec/thread_group.hpp"
-#include "seqpack/train/counts.hpp"
-#include "seqpack/train/logits.hpp"
+#include "seqpack/exec/team.hpp"
+#include "seqpack/logprob/logits.hpp"
+#include "seqpack/loss/global_counts.hpp"
 
 namespace seqpack::detail {
 
@@ -19,11 +19,11 @@ namespace seqpack::detail {
 template <class C = double>
 C reciprocal(double temperature) {
   if (!(temperature > 0) || std::isinf(temperature)) {
-    reject("temperature", counting::text_of(temperature), "it must be finite and above 0");
+    reject("temperature", detail::counting::text_of(temperature), "it must be finite and above 0");
   }
   const auto result = static_cast<C>(1 / temperature);
   if (std::isinf(result) || result == 0) {
-    reject("temperature", counting::text_of(temperature),
+    reject("temperature", detail::counting::text_of(temperature),
            "its reciprocal must be finite and not 0");
   }
   return result;
@@ -50,7 +50,7 @@ struct scale_operation {
     x = scaled(x);
   }
   offset_t row_work() const noexcept { return row_bytes(); }
-  template <thread_group Group>
+  template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     group.rewrite_row(logits.at(row), logits.at(row), logits.columns,
                       [this](offset_t, int, const T& x) { return scaled(x); });

@@ -1,0 +1,7 @@
+/// \file
+/// Pictures of a layout: text for a terminal, SVG for a document.
+#pragma once
+
+#include "seqpack/draw/draw_options.hpp"
+#include "seqpack/draw/draw_svg.hpp"
+#include "seqpack/draw/draw_text.hpp"

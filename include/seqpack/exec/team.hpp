@@ -1,0 +1,114 @@
+/// \file
+/// Threads that work on one row together, and the calling thread as such a group, so that the same
+/// function runs on a device and, in tests, on the host.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/exec/executor.hpp"
+
+namespace seqpack {
+
+namespace detail {
+
+/// Whether memory can be cut into 16-byte pieces of whole, aligned elements of this type.
+template <class T>
+inline constexpr bool divides_16_bytes = 16 % sizeof(T) == 0 && std::alignment_of_v<T> == sizeof(T);
+
+/// Neighbours in a row that one thread takes together: 16 bytes, so that a device moves them with
+/// one access; 1 where that is not possible.
+template <class T>
+inline constexpr int length = divides_16_bytes<T> ? 16 / static_cast<int>(sizeof(T)) : 1;
+
+/// What the functions of a concept's check may be.
+struct archetype {
+  template <class... A>
+  SEQPACK_HD float operator()(const A&...) const {
+    return 0;
+  }
+};
+
+}  // namespace detail
+
+/// Threads of a device that work on one row together, or one thread. All of them call the members
+/// that say so, in the same order and with the same sizes.
+///
+/// - `group.rank()`: which one this is, from 0 to `group.size()` - 1
+/// - `group.reduce(value, combine)`: what all threads' values combine to, on every thread the same
+///   bits; the order of combining depends on size() alone. Called by all threads
+/// - `group.read_row(x, n, chunk, rest)`: x[0], ..., x[n - 1] as chunks of neighbours, the last of
+///   which may be shorter: with those of this thread, rising, calls chunk(pointer to
+///   detail::length<T> elements) or, for any of them, rest(pointer, how many they are). Chunk c
+///   is thread c % size()'s, wherever in memory the row is. Called by all threads
+/// - `group.rewrite_row(x, out, n, f)`: out[first + k] = f(first, k, x[first + k]), each element
+///   read and written by one thread, so that out may be x; k is small. Called by all threads
+/// - `group.fill_row(out, n, value)`: out[0], ..., out[n - 1] = value. Called by all threads
+template <class G>
+concept team = requires(const G& group, double value, double (*combine)(double, double),
+                        const float* x, float* out, offset_t n, detail::archetype f) {
+  { group.rank() } -> std::same_as<int>;
+  { group.size() } -> std::same_as<int>;
+  { group.reduce(value, combine) } -> std::same_as<double>;
+  group.read_row(x, n, f, f);
+  group.rewrite_row(x, out, n, f);
+  group.fill_row(out, n, *x);
+};
+
+/// The calling thread, alone.
+struct single_thread {
+  SEQPACK_HD constexpr int rank() const noexcept { return 0; }
+  SEQPACK_HD constexpr int size() const noexcept { return 1; }
+
+  // For tiles. All threads call these.
+
+  /// What the others have written before is seen after it.
+  SEQPACK_HD constexpr void sync() const noexcept {}
+  /// Whether any thread says so; a sync too.
+  SEQPACK_HD constexpr bool any(bool mine) const noexcept { return mine; }
+  /// For how many k in [0, n) f(k) is true: called once for each, by one of the threads; a sync too.
+  template <class F>
+  SEQPACK_HD constexpr int count_of(int n, const F& f) const {
+    int count = 0;
+    for (int k = 0; k < n; ++k) count += f(k) ? 1 : 0;
+    return count;
+  }
+
+  // For rows.
+
+  template <class V, class Combine>
+  SEQPACK_HD V reduce(const V& value, const Combine&) const {
+    return value;
+  }
+  template <class T, class Chunk, class Rest>
+  SEQPACK_HD void read_row(const T* x, offset_t n, const Chunk& chunk, const Rest& rest) const {
+    constexpr int length = detail::length<T>;
+    offset_t first = 0;
+    for (; first + length <= n; first += length) chunk(x + first);
+    if (first < n) rest(x + first, static_cast<int>(n - first));
+  }
+  template <class T, class G, class F>
+  SEQPACK_HD void rewrite_row(const T* x, G* out, offset_t n, const F& f) const {
+    for (offset_t first = 0; first < n; ++first) out[first] = f(first, 0, x[first]);
+  }
+  template <class G>
+  SEQPACK_HD void fill_row(G* out, offset_t n, const G& value) const {
+    for (offset_t k = 0; k < n; ++k) out[k] = value;
+  }
+};
+
+/// A bulk operation that a device runs with several threads to a row. `op(group, row)` does one row
+/// on all threads of a group; for a group of one it does what `op.process(row, row + 1)` does,
+/// apart from rounding. `op.row_work()` is about how many bytes the threads of one row move between
+/// them: how many they are depends on it alone, so it must not depend on what may not change a
+/// result. `Op::registers`, where it is there, is how many a thread may have on a device, and else
+/// 128.
+template <class Op>
+concept cooperative_operation =
+    bulk_operation<Op> && requires(const Op& op, const single_thread& alone, offset_t row) {
+      { op.row_work() } -> std::same_as<offset_t>;
+      op(alone, row);
+    };
+
+}  // namespace seqpack

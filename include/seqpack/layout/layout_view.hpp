@@ -1,0 +1,283 @@
+/// \file
+/// The one map: batch (b, s) <-> row t <-> shard (rank, index).
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/math.hpp"
+#include "seqpack/layout/order.hpp"
+#include "seqpack/layout/place.hpp"
+#include "seqpack/policy/padding.hpp"
+#include "seqpack/policy/sharding.hpp"
+
+namespace seqpack {
+
+/// The integer type of cu_seqlens.
+template <class I>
+concept layout_index = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>;
+
+/// The largest total that an index type can hold.
+template <layout_index I>
+inline constexpr offset_t max_total =
+    sizeof(I) == 4 ? offset_t{std::int64_t{1} << 31} - 1 : max_tokens;
+
+struct layout_status;
+
+/// A token of a packed layout, named by its sequence.
+struct token_ref {
+  offset_t slot;    ///< of the packed row; the ghost's is the number of sequences
+  offset_t index;   ///< position in the sequence, padding counted on
+  offset_t length;  ///< real tokens of the sequence
+
+  SEQPACK_HD constexpr bool real() const noexcept { return index < length; }
+};
+
+/// Consecutive tokens of one sequence that are consecutive in a place too.
+struct token_run {
+  token_ref first;
+  offset_t count;
+};
+
+/// All the arithmetic of a packed layout, for host and device alike. It owns nothing: the arrays
+/// belong to a packed_layout, a device_layout or the caller, and live in host or device memory.
+///
+/// A layout has `sequences` slots in the packed row and `segments` entries in its bounds: one more
+/// where the policy makes a ghost. Without an order, slot k is row k of the batch.
+///
+/// The functions that look at the bounds must be called where the arrays live. Complexity: O(1),
+/// but O(log segments) for `slot_at` and the `token_at` functions. Nothing here allocates,
+/// throws or synchronises, except `require_place`, which throws.
+template <padding_policy Padding, context_parallel_policy ContextParallel,
+          layout_index Index = std::int32_t>
+struct layout_view {
+  using padding_type = Padding;
+  using context_parallel_type = ContextParallel;
+  using index_type = Index;
+
+  const Index* cu = nullptr;         ///< segments + 1 prefix sums of the real lengths
+  const Index* cu_padded = nullptr;  ///< segments + 1 prefix sums of the padded lengths
+  const Index* order = nullptr;      ///< slot -> sequence; null: the same
+  const Index* slot_of = nullptr;    ///< sequence -> slot, -1 for a row that is not packed
+  offset_t sequences = 0;            ///< slots
+  offset_t segments = 0;             ///< slots and the ghost
+  offset_t batch = 0;                ///< B, sequences of the batch
+  offset_t total = 0;                ///< T
+  offset_t longest = 0;              ///< the longest real length, or a bound of it
+  offset_t longest_padded = 0;       ///< max_seqlen, or a bound of it
+  bool padded = false;               ///< whether there is padding, or can be
+  Padding padding{};
+  ContextParallel cp{};
+  offset_t dropped = 0;         ///< real tokens at the end of every sequence that count as padding
+  offset_t first_segment = 0;   ///< what entry 0 of cu, cu_padded and order is about; see window_of
+  offset_t first_sequence = 0;  ///< the sequence that entry 0 of slot_of is about
+  /// Where calls on a device tell of values that they had to refuse, or null; see device_layout.
+  layout_status* status = nullptr;
+
+  constexpr const layout_view& view() const noexcept { return *this; }
+
+  /// The same rows, in which every sequence ends `count` tokens earlier (an empty one stays empty):
+  /// for what the last tokens of a sequence do not have, such as next-token log-probabilities. The
+  /// spans of the bounds stay those of the whole sequences. Counts of several calls add up.
+  /// \throws invalid_input for a negative count.
+  constexpr layout_view without_last(offset_t count) const {
+    if (count < 0) reject("count", count, "it must be at least 0");
+    const offset_t fewer = min_of(count, max_tokens);  // than any sequence has
+    layout_view shorter = *this;
+    shorter.dropped = min_of(dropped + fewer, max_tokens);
+    shorter.longest = max_of(longest - fewer, 0);
+    shorter.padded = padded || count > 0;
+    return shorter;
+  }
+
+  // Sizes, all known on the host.
+
+  constexpr offset_t batch_size() const noexcept { return batch; }
+  constexpr offset_t total_tokens() const noexcept { return total; }
+  constexpr offset_t shard_tokens() const noexcept { return total / cp.size(); }
+  constexpr offset_t max_seqlen() const noexcept { return longest_padded; }
+  constexpr offset_t max_length() const noexcept { return longest; }
+  constexpr bool has_padding() const noexcept { return padded; }
+  /// The sequence in each slot where the layout has an order, else no order: what slot_order takes.
+  constexpr basic_slot_order<Index> slot_rows() const noexcept {
+    if (order == nullptr && slot_of == nullptr) return {};
+    return std::span<const Index>(order, static_cast<std::size_t>(sequences));
+  }
+  constexpr std::span<const Index> cu_seqlens() const noexcept {
+    return {cu, static_cast<std::size_t>(segments + 1)};
+  }
+  constexpr std::span<const Index> cu_seqlens_padded() const noexcept {
+    return {cu_padded, static_cast<std::size_t>(segments + 1)};
+  }
+
+  SEQPACK_HD constexpr offset_t rows(full_row_t) const noexcept { return total; }
+  SEQPACK_HD constexpr offset_t rows(all_shards_t) const noexcept { return total; }
+  SEQPACK_HD constexpr offset_t rows(shard) const noexcept { return divide(total, cp.size()); }
+
+  /// \throws invalid_input for a shard of a rank that does not exist.
+  constexpr void require_place(full_row_t) const {}
+  constexpr void require_place(all_shards_t) const {}
+  constexpr void require_place(shard s) const { require_rank(s.rank, cp.size()); }
+
+  // Sequences.
+
+  SEQPACK_HD constexpr offset_t begin_of(offset_t sequence) const noexcept {
+    return static_cast<offset_t>(cu_padded[sequence - first_segment]);
+  }
+  SEQPACK_HD constexpr offset_t padded_length(offset_t sequence) const noexcept {
+    return begin_of(sequence + 1) - begin_of(sequence);
+  }
+  /// Real tokens. Never more than the padded length, even for the arrays of a capacity layout whose
+  /// lengths did not fit.
+  SEQPACK_HD constexpr offset_t length(offset_t sequence) const noexcept {
+    const Index* const bounds = cu + (sequence - first_segment);
+    const offset_t real =
+        min_of(static_cast<offset_t>(bounds[1]) - static_cast<offset_t>(bounds[0]),
+               padded_length(sequence));
+    return dropped == 0 ? real : max_of(real - dropped, 0);
+  }
+  /// The sequence of a slot; not for the ghost.
+  SEQPACK_HD constexpr offset_t sequence_in(offset_t slot) const noexcept {
+    return order == nullptr ? slot : static_cast<offset_t>(order[slot - first_segment]);
+  }
+  /// The slot of a sequence, or -1.
+  SEQPACK_HD constexpr offset_t slot(offset_t sequence) const noexcept {
+    return slot_of == nullptr ? sequence
+                              : static_cast<offset_t>(slot_of[sequence - first_sequence]);
+  }
+  /// Where a sequence's share begins in every shard. The divisor divides every bound.
+  SEQPACK_HD constexpr offset_t shard_begin(offset_t sequence) const noexcept {
+    return divide(begin_of(sequence), cp.size());
+  }
+
+  /// The sequence that owns row t, 0 <= t < total: the last one that begins at or before it, so
+  /// that empty sequences own nothing.
+  SEQPACK_HD constexpr offset_t slot_at(offset_t row) const noexcept {
+    offset_t low = first_segment;
+    offset_t high = segments;
+    while (high - low > 1) {
+      const offset_t middle = low + (high - low) / 2;
+      (begin_of(middle) <= row ? low : high) = middle;
+    }
+    return low;
+  }
+
+  // From a place to the token that it holds.
+
+  SEQPACK_HD constexpr token_ref token_at(full_row_t, offset_t row) const noexcept {
+    const offset_t s = slot_at(row);
+    return {s, row - begin_of(s), length(s)};
+  }
+  SEQPACK_HD constexpr token_ref token_at(shard at, offset_t index) const noexcept {
+    const offset_t s = slot_at(index * cp.size());
+    return {s, cp.to_token({at.rank, index - shard_begin(s)}, padded_length(s)), length(s)};
+  }
+  SEQPACK_HD constexpr token_ref token_at(all_shards_t, offset_t row) const noexcept {
+    const offset_t per_rank = rows(shard{});
+    const offset_t rank = divide(row, per_rank);
+    return token_at(shard{rank}, row - rank * per_rank);
+  }
+
+  // From a token to where a place holds it.
+
+  SEQPACK_HD constexpr offset_t row_of(full_row_t, offset_t sequence,
+                                       offset_t index) const noexcept {
+    return begin_of(sequence) + index;
+  }
+  /// The index in the rank's shard, or -1 where another rank owns the token.
+  SEQPACK_HD constexpr offset_t row_of(shard at, offset_t sequence, offset_t index) const noexcept {
+    const shard_position p = cp.to_shard(index, padded_length(sequence));
+    return p.rank == at.rank ? shard_begin(sequence) + p.index : -1;
+  }
+  SEQPACK_HD constexpr offset_t row_of(all_shards_t, offset_t sequence,
+                                       offset_t index) const noexcept {
+    const shard_position p = cp.to_shard(index, padded_length(sequence));
+    return p.rank * rows(shard{}) + shard_begin(sequence) + p.index;
+  }
+};
+
+/// A layout or an owner of one.
+template <class L>
+concept layout = requires(const L& l) {
+  typename L::index_type;
+  typename L::padding_type;
+  typename L::context_parallel_type;
+  {
+    l.view()
+  } -> std::convertible_to<layout_view<typename L::padding_type, typename L::context_parallel_type,
+                                       typename L::index_type>>;
+};
+
+/// Calls f(row, token_run) for every run of the rows [first, last) of a place, in order: the runs
+/// of a full row are whole sequences, those of a shard what its sharding keeps together. Host only;
+/// the bounds must be readable. O(log segments + runs).
+template <class View, class F>
+constexpr void for_each_run(const View& view, full_row_t, offset_t first, offset_t last, F&& f) {
+  if (first >= last) return;
+  for (offset_t s = view.slot_at(first); first < last; ++s) {
+    const offset_t begin = view.begin_of(s);
+    const offset_t count = min_of(begin + view.padded_length(s), last) - first;
+    if (count <= 0) continue;
+    f(first, token_run{{s, first - begin, view.length(s)}, count});
+    first += count;
+  }
+}
+
+/// The runs of one shard.
+template <class View, class F>
+constexpr void for_each_run(const View& view, shard at, offset_t first, offset_t last, F&& f) {
+  if (first >= last) return;
+  for (offset_t s = view.slot_at(first * view.cp.size()); first < last; ++s) {
+    const offset_t begin = view.shard_begin(s);
+    const offset_t end = min_of(view.shard_begin(s + 1), last);
+    while (first < end) {
+      const shard_position p{at.rank, first - begin};
+      const offset_t padded = view.padded_length(s);
+      const offset_t count = min_of(view.cp.run(p, padded), end - first);
+      f(first, token_run{{s, view.cp.to_token(p, padded), view.length(s)}, count});
+      first += count;
+    }
+  }
+}
+
+/// The runs of all shards, rank after rank.
+template <class View, class F>
+constexpr void for_each_run(const View& view, all_shards_t, offset_t first, offset_t last, F&& f) {
+  if (first >= last) return;
+  const offset_t per_rank = view.rows(shard{});
+  for (offset_t rank = first / per_rank; first < last; ++rank) {
+    const offset_t base = rank * per_rank;
+    const offset_t end = min_of(base + per_rank, last);
+    for_each_run(view, shard{rank}, first - base, end - base,
+                 [&](offset_t row, const token_run& run) { f(base + row, run); });
+    first = end;
+  }
+}
+
+/// Calls f(index, row, count) for every run of the tokens [first, last) of one sequence: they are
+/// at `row` to `row + count - 1` of the place, or nowhere in it (row -1). Host only.
+template <class View, class F>
+constexpr void for_each_source_run(const View& view, full_row_t, offset_t sequence, offset_t first,
+                                   offset_t last, F&& f) {
+  if (first < last) f(first, view.begin_of(sequence) + first, last - first);
+}
+
+/// The same in one shard or in all.
+template <class View, place Place, class F>
+constexpr void for_each_source_run(const View& view, Place at, offset_t sequence, offset_t first,
+                                   offset_t last, F&& f) {
+  if (first >= last) return;  // also for a row that is not packed, which has no sequence
+  const offset_t padded = view.padded_length(sequence);
+  while (first < last) {
+    const offset_t count =
+        min_of(view.cp.run(view.cp.to_shard(first, padded), padded), last - first);
+    f(first, view.row_of(at, sequence, first), count);
+    first += count;
+  }
+}
+
+}  // namespace seqpack

@@ -1,0 +1,278 @@
+/// \file
+/// What every operation checks before it writes anything.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/exact.hpp"
+#include "seqpack/core/math.hpp"
+#include "seqpack/core/view.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/layout_view.hpp"
+
+namespace seqpack::detail {
+
+/// What a check is about: one of the fields or of the arrays that a call was given, the layout, or
+/// what a call has one of.
+struct subject {
+  const char* kind = nullptr;
+  offset_t index = -1;
+
+  /// "field 2's target", "the layout's order", or just "lengths": how errors name it.
+  std::string name(std::string_view what) const {
+    if (kind == nullptr) return std::string(what);
+    return kind + (index < 0 ? std::string() : " " + std::to_string(index)) + "'s " +
+           std::string(what);
+  }
+};
+/// What a call has one of.
+inline constexpr subject alone{};
+inline constexpr subject of_layout{"the layout"};
+constexpr subject of_field(offset_t index) {
+  return {"field", index};
+}
+constexpr subject of_array(offset_t index) {
+  return {"array", index};
+}
+
+/// \throws invalid_input where T does not hold all whole numbers up to the largest value.
+template <class T>
+void require_range(subject whose, const char* what, offset_t largest) {
+  if (counts_to<T>(largest)) return;
+  if constexpr (std::integral<T>) {
+    reject(whose.name(what), largest,
+           "the element type of the array holds at most " +
+               std::to_string(std::numeric_limits<T>::max()));
+  } else if constexpr (std::floating_point<T>) {
+    reject(whose.name(what), largest,
+           "the element type of the array counts to at most 2^" +
+               std::to_string(std::numeric_limits<T>::digits));
+  } else {
+    reject(whose.name(what), largest, "the element type of the array does not count that far");
+  }
+}
+
+inline void require_equal(subject whose, const char* what, offset_t found, offset_t expected,
+                          const char* source) {
+  if (found != expected) {
+    reject(whose.name(what), found, "it must be " + std::to_string(expected) + ", " + source);
+  }
+}
+
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_memory(const std::string& name,
+                                                                 offset_t elements) {
+  reject(name, "null", "it must point to " + std::to_string(elements) + " elements");
+}
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_address(const std::string& name,
+                                                                  std::uint64_t beside,
+                                                                  std::size_t alignment) {
+  reject(name, "misaligned by " + std::to_string(beside),
+         "its address must be a multiple of " + std::to_string(alignment) +
+             ", the alignment of its elements");
+}
+
+/// \throws invalid_input for memory of so many elements that is null, or not aligned as they are.
+template <class T>
+void require_memory(subject whose, const char* what, const T* data, offset_t elements) {
+  if (elements <= 0) return;
+  if (data == nullptr) refuse_memory(whose.name(what), elements);
+  const std::uint64_t beside = detail::address_bits(data) % alignof(T);
+  if (beside != 0) refuse_address(whose.name(what), beside, alignof(T));
+}
+
+/// Memory that a call reads or writes, and what errors call it.
+struct region {
+  footprint bytes{};
+  subject whose{};
+  std::string_view what;
+  std::string_view part;  ///< of it
+
+  std::string name() const { return whose.name(what) + std::string(part); }
+};
+
+/// The regions of one call: at most Reads beside the layout's, and Writes. Allocates nothing.
+template <std::size_t Reads, std::size_t Writes>
+class regions {
+ public:
+  void read(const footprint& bytes, subject whose, std::string_view what,
+            std::string_view part = {}) {
+    if (reads_ == read_.size()) {
+      reject(
+          whose.name(what), "one piece of memory too much",
+          "what a call reads is at most " + std::to_string(Reads) + " pieces beside the layout's");
+    }
+    read_[reads_++] = {bytes, whose, what, part};
+  }
+  void write(const footprint& bytes, subject whose, std::string_view what) {
+    written_[writes_++] = {bytes, whose, what, {}};
+  }
+  template <class View>
+  void read_layout(const View& view) {
+    const auto add = [&](const auto* data, offset_t entries, const char* what) {
+      if (data != nullptr) read(bytes_of(data, entries), of_layout, what);
+    };
+    add(view.cu, view.segments + 1, "cu_seqlens");
+    add(view.cu_padded, view.segments + 1, "cu_seqlens_padded");
+    add(view.order, view.sequences, "order");
+    add(view.slot_of, view.batch, "inverse order");
+  }
+  /// \throws invalid_input where something that is written shares memory with anything else.
+  void require_apart() const {
+    for (std::size_t i = 0; i < Writes; ++i) {
+      for (const region& other : read_) require_apart(written_[i], other);
+      for (std::size_t k = 0; k < i; ++k) require_apart(written_[i], written_[k]);
+    }
+  }
+
+ private:
+  static void require_apart(const region& written, const region& other) {
+    if (written.bytes.overlaps(other.bytes)) {
+      reject(written.name(), "in the memory of " + other.name(), "outputs must not alias");
+    }
+  }
+
+  static constexpr std::size_t layout_arrays = 4;
+  std::array<region, Reads + layout_arrays> read_{};
+  std::array<region, Writes> written_{};
+  std::size_t reads_ = 0;
+  std::size_t writes_ = 0;
+};
+
+/// \throws invalid_input for a layout of tokens without arrays.
+template <class View>
+void require_layout(const View& view) {
+  if (view.total > 0 && (view.cu == nullptr || view.cu_padded == nullptr)) {
+    reject("the layout's cu_seqlens", "null", "a layout of tokens needs its arrays");
+  }
+}
+
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_row(const std::string& row, offset_t room,
+                                                              offset_t length, bool exact) {
+  reject(row + " size", room,
+         std::string(exact ? "it must be " : "it must be at least ") + std::to_string(length) +
+             ", the real length of the sequence");
+}
+
+/// Errors of bounds that are arrays say what the caller's array says.
+template <class Table>
+std::string bound_text(const Table& table, offset_t b) {
+  if constexpr (requires { table.bounds()[b]; }) {
+    return std::to_string(table.bounds()[b]);
+  } else {
+    return std::to_string(is_ragged<Table> ? table.first_position(b) : table.lead(b));
+  }
+}
+
+/// The rows of a table whose bounds can be read here.
+template <class View, token_table Table>
+void require_rows(subject whose, const char* what, const View& view, const Table& table,
+                  bool exact) {
+  for (offset_t b = 0; b < table.batch(); ++b) {
+    const offset_t slot = view.slot(b);
+    const offset_t length = slot < 0 ? 0 : view.length(slot);
+    const offset_t lead = table.lead(b);
+    const offset_t first = table.first_position(b);
+    const offset_t columns = table.columns(b);
+    const auto row = [&] { return whose.name(what) + " row " + std::to_string(b); };
+    if (first < 0) reject(row() + " begin", bound_text(table, b), "it must be at least 0");
+    if (lead < 0) reject(row() + " start column", bound_text(table, b), "it must be at least 0");
+    if (!is_ragged<Table> && lead > columns) {
+      reject(row() + " start column", bound_text(table, b),
+             "it must be at most " + std::to_string(columns) + ", the columns of the row");
+    }
+    if (is_ragged<Table> && columns < 0) {
+      reject(row() + " end", bound_text(table, b + 1),
+             "it must be at least " + bound_text(table, b) + ", where the row begins");
+    }
+    const offset_t room = columns - lead;
+    if (room < length || (exact && room != length)) refuse_row(row(), room, length, exact);
+    if (first + columns > table.positions()) {
+      reject(
+          row() + " end",
+          is_ragged<Table> ? bound_text(table, b + 1) : std::to_string(first + columns),
+          "it must be at most " + std::to_string(table.positions()) + ", the rows of the values");
+    }
+  }
+  if (!exact) return;
+  if (table.batch() == 0) {
+    return require_equal(whose, "target values", table.positions(), 0, "as there are no sequences");
+  }
+  require_equal(whose, "target row 0 begin", table.first_position(0), 0,
+                "as every value of a target is written");
+  require_equal(whose, "target values", table.positions(), table.first_position(table.batch()),
+                "the last offset");
+}
+
+/// Where the tokens of a table are.
+template <token_table Table>
+auto data_of(const Table& table) {
+  using T = typename Table::value_type;
+  if constexpr (requires { table.data(); }) {
+    return static_cast<const T*>(table.data());
+  } else if constexpr (requires { table.table().data(); }) {
+    return static_cast<const T*>(table.table().data());
+  } else if constexpr (is_ragged<Table>) {
+    return static_cast<const T*>(table.values().data);
+  } else {
+    return reinterpret_cast<const T*>(table.touched().first);
+  }
+}
+
+/// What the batch of a field must be for the layout. Bounds that are arrays in device memory cannot
+/// be looked at from here; the device functions stay inside of them instead.
+template <class Executor, class View, token_table Table>
+void require_table(subject whose, const char* what, const View& view, const Table& table,
+                   bool exact) {
+  require_equal(whose, (std::string(what) + " rows").c_str(), table.batch(), view.batch,
+                "the batch size of the layout");
+  require_memory(whose, what, data_of(table), table.positions() * table.payload());
+  if constexpr (!bounds_in_memory<Table>) {
+    if (table.batch() > 0 && view.longest > table.columns(0)) {
+      reject(whose.name(what) + " width", table.columns(0),
+             "it must be at least " + std::to_string(view.longest) +
+                 ", the longest real length of the layout");
+    }
+  } else {
+    if constexpr (requires { table.bounds(); }) {
+      require_memory(whose, (std::string(what) + " bounds").c_str(), table.bounds(), table.batch());
+    }
+    if constexpr (host_executor<Executor>) require_rows(whose, what, view, table, exact);
+  }
+}
+
+/// \throws invalid_input for a table whose rows overlap each other in memory.
+template <class T>
+void require_distinct_positions(subject whose, const batch_view<T>& table) {
+  if (table.batch() * table.width() <= 1) return;
+  const offset_t token = table.stride() < 0 ? -table.stride() : table.stride();
+  const offset_t row = table.batch_stride() < 0 ? -table.batch_stride() : table.batch_stride();
+  const bool tokens_apart = table.width() <= 1 || token >= table.payload();
+  const bool rows_apart =
+      table.batch() <= 1 || row >= (table.width() - 1) * token + table.payload();
+  // Columns outermost: rows interleave inside of one token stride.
+  const bool interleaved =
+      table.width() <= 1 ||
+      (row >= table.payload() && token >= (table.batch() - 1) * row + table.payload());
+  if (!(tokens_apart && (rows_apart || interleaved))) {
+    reject(whose.name("target") + " strides",
+           std::to_string(table.batch_stride()) + " and " + std::to_string(table.stride()),
+           "the positions of an output must not overlap");
+  }
+}
+template <class T, class Start>
+void require_distinct_positions(subject whose, const left_padded_view<T, Start>& table) {
+  require_distinct_positions(whose, table.table());
+}
+/// Ragged values are dense.
+template <class T, class Offset>
+void require_distinct_positions(subject, const ragged_view<T, Offset>&) {}
+
+}  // namespace seqpack::detail

@@ -1,0 +1,187 @@
+/// \file
+/// How one token's payload moves: blocks on the host, units of up to 16 bytes on a device.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/math.hpp"
+#include "seqpack/core/view.hpp"
+
+namespace seqpack {
+
+/// A value for the elements of a token that nobody sent: a constant, or a function of the column
+/// (0 <= column < D), for example the expert routes 0, 1, 2, ...
+template <class F, class T>
+concept filler = std::is_trivially_copyable_v<F> &&
+                 (std::invocable<const F&, offset_t> || std::constructible_from<T, const F&>);
+
+/// The fill of one column.
+template <class T, filler<T> F>
+SEQPACK_HD constexpr T fill_value(const F& fill, offset_t column) {
+  if constexpr (std::invocable<const F&, offset_t>) {
+    return static_cast<T>(fill(column));
+  } else {
+    return static_cast<T>(fill);
+  }
+}
+
+/// Copies whole tokens on the host, in one block where both sides are dense.
+/// \pre payload >= 1
+template <element T>
+void copy_tokens(T* to, offset_t to_stride, const T* from, offset_t from_stride, offset_t payload,
+                 offset_t count) {
+  if (to_stride == payload && from_stride == payload) {
+    if (count == 1 && payload == 1) {
+      *to = *from;
+    } else if (count > 0) {
+      std::memcpy(to, from, static_cast<std::size_t>(count * payload) * sizeof(T));
+    }
+    return;
+  }
+  for (offset_t k = 0; k < count; ++k) {
+    if (payload == 1) {
+      to[k * to_stride] = from[k * from_stride];
+    } else {
+      std::memcpy(to + k * to_stride, from + k * from_stride,
+                  static_cast<std::size_t>(payload) * sizeof(T));
+    }
+  }
+}
+
+/// Fills whole tokens on the host.
+template <element T, filler<T> F>
+void fill_tokens(T* to, offset_t stride, offset_t payload, offset_t count, const F& fill) {
+  if constexpr (!std::invocable<const F&, offset_t>) {
+    if (stride == payload) {
+      std::fill_n(to, count * payload, fill_value<T>(fill, 0));
+      return;
+    }
+  }
+  for (offset_t k = 0; k < count; ++k) {
+    for (offset_t column = 0; column < payload; ++column) {
+      to[k * stride + column] = fill_value<T>(fill, column);
+    }
+  }
+}
+
+/// An unsigned block of 1, 2, 4, 8 or 16 bytes that may alias anything.
+template <int Bytes>
+struct [[gnu::may_alias]] alignas(Bytes) block {
+  std::uint8_t bytes[Bytes];
+};
+template <>
+struct [[gnu::may_alias]] alignas(16) block<16> {
+  std::uint64_t low, high;
+};
+template <>
+struct [[gnu::may_alias]] alignas(8) block<8> {
+  std::uint64_t value;
+};
+template <>
+struct [[gnu::may_alias]] alignas(4) block<4> {
+  std::uint32_t value;
+};
+template <>
+struct [[gnu::may_alias]] alignas(2) block<2> {
+  std::uint16_t value;
+};
+
+/// Cuts the payload of every token into units of the widest access that pointers, strides and width
+/// allow, so that a device moves 16 bytes at a time wherever it can.
+class unit_shape {
+ public:
+  constexpr unit_shape() = default;
+  /// \param row_bytes bytes of one token's payload
+  /// \param address_bits those of all views that take part
+  constexpr unit_shape(offset_t row_bytes, std::uint64_t address_bits) : row_bytes_(row_bytes) {
+    const std::uint64_t bits = address_bits | static_cast<std::uint64_t>(row_bytes) | 16U;
+    bytes_ = static_cast<std::int32_t>(bits & (~bits + 1));
+    per_row_ = row_bytes / bytes_;
+    if (is_power_of_two(per_row_)) {
+      shift_ = 0;
+      while ((offset_t{1} << shift_) < per_row_) ++shift_;
+    }
+  }
+
+  SEQPACK_HD constexpr std::int32_t bytes() const noexcept { return bytes_; }
+  SEQPACK_HD constexpr offset_t per_row() const noexcept { return per_row_; }
+  SEQPACK_HD constexpr offset_t row_bytes() const noexcept { return row_bytes_; }
+  /// The row of a unit; the rest is its place in the row.
+  SEQPACK_HD constexpr offset_t row_of(offset_t unit) const noexcept {
+    return shift_ >= 0 ? unit >> shift_ : divide(unit, per_row_);
+  }
+
+ private:
+  offset_t row_bytes_ = 0;
+  offset_t per_row_ = 0;
+  std::int32_t bytes_ = 1;
+  std::int32_t shift_ = -1;
+};
+
+namespace detail::units {
+
+template <int Bytes>
+SEQPACK_HD inline void copy(char* to, const char* from) {
+  *reinterpret_cast<block<Bytes>*>(to) = *reinterpret_cast<const block<Bytes>*>(from);
+}
+
+/// Fills one unit that begins `offset` bytes into the row.
+template <int Bytes, class T, class F>
+SEQPACK_HD inline void fill(char* to, offset_t offset, const F& value) {
+  constexpr int size = static_cast<int>(sizeof(T));
+  if constexpr (Bytes % size == 0) {
+    // Whole elements: they are put together in registers and leave as one store.
+    block<Bytes> out;
+    const offset_t first = divide(offset, size);
+    for (int k = 0; k < Bytes / size; ++k) {
+      const T element = fill_value<T>(value, first + k);
+      memcpy(reinterpret_cast<char*>(&out) + offset_t{k} * size, &element, sizeof(T));
+    }
+    *reinterpret_cast<block<Bytes>*>(to) = out;
+  } else {
+    // Elements wider than the unit, or of a size that does not divide it.
+    for (int k = 0; k < Bytes; ++k) {
+      const offset_t column = divide(offset + k, size);
+      const T element = fill_value<T>(value, column);
+      to[k] = reinterpret_cast<const char*>(&element)[offset + k - column * size];
+    }
+  }
+}
+
+/// Calls f with the unit size as a constant, which is at least `Least`: what elements are aligned to.
+template <int Least, int Most = 16, class F>
+SEQPACK_HD inline void with_size(std::int32_t bytes, F&& f) {
+  if constexpr (Least >= Most) {
+    f(std::integral_constant<int, Most>{});
+  } else if (bytes == Most) {
+    f(std::integral_constant<int, Most>{});
+  } else {
+    with_size<Least, Most / 2>(bytes, f);
+  }
+}
+
+}  // namespace detail::units
+
+/// Writes one unit of a token: a copy of `from`, or the fill value where `from` is null.
+template <element T, filler<T> F>
+SEQPACK_HD void write_unit(const unit_shape& shape, T* to, const T* from, offset_t unit,
+                           const F& fill) {
+  const offset_t offset = unit * shape.bytes();
+  char* const target = reinterpret_cast<char*>(to) + offset;
+  if (from != nullptr) {
+    const char* const source = reinterpret_cast<const char*>(from) + offset;
+    detail::units::with_size<alignof(T)>(
+        shape.bytes(), [=](auto size) { detail::units::copy<size>(target, source); });
+  } else {
+    detail::units::with_size<alignof(T)>(shape.bytes(), [=, &fill](auto size) {
+      detail::units::fill<size, T>(target, offset, fill);
+    });
+  }
+}
+
+}  // namespace seqpack

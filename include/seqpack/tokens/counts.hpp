@@ -1,0 +1,94 @@
+/// \file
+/// How many real tokens a context-parallel rank holds, counted through the map.
+#pragma once
+
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/view.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/layout_view.hpp"
+#include "seqpack/move/detail/checks.hpp"
+#include "seqpack/move/field.hpp"
+
+namespace seqpack {
+
+/// Real tokens of one sequence in one shard: never length / CP. O(runs of the sequence in the
+/// shard).
+template <class View>
+SEQPACK_HD constexpr offset_t real_tokens(const View& view, shard at, offset_t sequence) noexcept {
+  const offset_t padded = view.padded_length(sequence);
+  const offset_t share = divide(padded, view.cp.size());
+  const offset_t length = view.length(sequence);
+  offset_t count = 0;
+  for (offset_t index = 0; index < share;) {
+    const shard_position p{at.rank, index};
+    const offset_t run = view.cp.run(p, padded);
+    count += max_of(min_of(length - view.cp.to_token(p, padded), run), 0);
+    index += run;
+  }
+  return count;
+}
+
+namespace detail::counting {
+
+template <class View, class T>
+struct count_operation {
+  View view;
+  shard at;
+  row_view<T> out;
+
+  offset_t rows() const noexcept { return out.rows; }
+  offset_t row_bytes() const noexcept { return sizeof(T); }
+  offset_t units() const noexcept { return out.rows; }
+  void process(offset_t first, offset_t last) const {
+    for (; first < last; ++first) (*this)(first);
+  }
+  SEQPACK_HD void operator()(offset_t sequence) const {
+    *out.at(sequence) = static_cast<T>(real_tokens(view, at, sequence));
+  }
+};
+
+}  // namespace detail::counting
+
+/// Writes the real tokens of every slot in the shard of one rank: one entry per sequence and none
+/// for the ghost, which has no real token.
+/// \throws invalid_input for a rank out of range or an array of the wrong size.
+///
+/// Allocates nothing, does not synchronise; one launch on a device. O(runs of the shard).
+template <executor E, layout L, class Out>
+  requires runs_on<E, L>
+void real_tokens_per_sequence(const E& where, const L& layout, shard at, Out&& out) {
+  const auto view = layout.view();
+  view.require_place(at);
+  const row_view counts(out);
+  detail::require_equal(detail::alone, "counts", counts.rows, view.sequences,
+                        "the sequences of the layout");
+  detail::require_memory(detail::alone, "counts", counts.data, counts.rows);
+  using T = typename std::remove_const_t<decltype(counts)>::element_type;
+  detail::require_layout(view);
+  detail::regions<0, 1> memory;
+  memory.read_layout(view);
+  memory.write(counts.touched(), detail::alone, "counts");
+  memory.require_apart();
+  detail::require_range<T>(detail::alone, "largest count", min_of(view.longest, view.rows(at)));
+  execute(where, detail::counting::count_operation<std::remove_const_t<decltype(view)>, T>{view, at,
+                                                                                           counts});
+}
+
+/// Real tokens of a shard, of a layout on the host. O(runs of the shard).
+/// \throws invalid_input for a rank out of range.
+template <layout L>
+  requires runs_on<host_t, L>
+constexpr offset_t real_tokens(const L& layout, shard at) {
+  const auto view = layout.view();
+  view.require_place(at);
+  offset_t count = 0;
+  for (offset_t s = 0; s < view.sequences; ++s) count += real_tokens(view, at, s);
+  return count;
+}
+
+}  // namespace seqpack

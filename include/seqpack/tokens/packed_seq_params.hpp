@@ -1,0 +1,204 @@
+/// \file
+/// What attention libraries for THD inputs ask for.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+#include "seqpack/core/exact.hpp"
+#include "seqpack/core/math.hpp"
+#include "seqpack/core/view.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/layout_view.hpp"
+#include "seqpack/move/detail/checks.hpp"
+#include "seqpack/move/field.hpp"
+#include "seqpack/tokens/per_token.hpp"
+
+namespace seqpack {
+
+/// Which bounds attention is told.
+enum class attention_bounds {
+  padded,          ///< the padded bounds in all four fields: padding is attended like a token
+  real_and_padded  ///< real bounds in cu_seqlens_q/kv, padded ones in the *_padded fields
+};
+
+/// The parameters of one packed row, in host or device memory as its layout is. All fields are
+/// always set. Self-attention: the q and kv fields are the same.
+template <layout_index Index>
+struct packed_seq_params {
+  std::span<const Index> cu_seqlens_q;
+  std::span<const Index> cu_seqlens_kv;
+  std::span<const Index> cu_seqlens_q_padded;
+  std::span<const Index> cu_seqlens_kv_padded;
+  offset_t max_seqlen_q = 0;
+  offset_t max_seqlen_kv = 0;
+  std::string_view qkv_format = "thd";
+  bool has_padding = false;        ///< whether the real and the padded bounds differ, or can
+  offset_t total_tokens = 0;       ///< T, whatever the context-parallel size is
+  std::span<const Index> seq_idx;  ///< [T], the sequence index of the full row
+  std::span<const Index> cu_seqlens_shard;  ///< cu_seqlens_padded / CP, the bounds in every shard
+};
+
+namespace detail {
+
+/// One entry of an output per entry of an array of bounds.
+template <class From, class To, class Function>
+struct bounds_operation {
+  const From* from;
+  row_view<To> to;
+  Function function;
+
+  offset_t rows() const noexcept { return to.rows; }
+  offset_t row_bytes() const noexcept { return sizeof(To); }
+  offset_t units() const noexcept { return to.rows; }
+  void process(offset_t first, offset_t last) const {
+    for (; first < last; ++first) (*this)(first);
+  }
+  SEQPACK_HD void operator()(offset_t k) const {
+    *to.at(k) = static_cast<To>(function(static_cast<offset_t>(from[k])));
+  }
+};
+
+struct divided_by {
+  offset_t divisor;
+  SEQPACK_HD constexpr offset_t operator()(offset_t bound) const { return divide(bound, divisor); }
+};
+
+/// Where 64 bits do not hold the product, which the host refuses, it is the last number that they hold.
+struct times {
+  offset_t factor;
+  offset_t most;  ///< the largest bound whose product is held
+
+  SEQPACK_HD constexpr offset_t operator()(offset_t bound) const {
+    if (bound < 0) return 0;
+    return bound > most ? largest_whole<offset_t> : bound * factor;
+  }
+};
+
+template <class From, class To>
+void require_bounds(std::span<const From> from, const row_view<To>& to) {
+  detail::require_equal(detail::alone, "bounds", to.rows, static_cast<offset_t>(from.size()),
+                        "the entries of cu_seqlens");
+  detail::require_memory(detail::alone, "bounds", to.data, to.rows);
+  detail::regions<1, 1> memory;
+  memory.read(bytes_of(from.data(), static_cast<offset_t>(from.size())), detail::alone,
+              "cu_seqlens");
+  memory.write(to.touched(), detail::alone, "bounds");
+  memory.require_apart();
+}
+
+}  // namespace detail
+
+/// Writes the bounds of a shard, cu_seqlens_padded / CP: the same for every rank, as every rank
+/// owns the same number of tokens of a sequence.
+/// \param out as many entries as cu_seqlens_padded
+/// \throws invalid_input for an array of the wrong size.
+///
+/// No allocation, no synchronisation, one launch.
+template <executor E, layout L, class Out>
+  requires runs_on<E, L>
+void shard_bounds(const E& where, const L& layout, Out&& out) {
+  const auto view = layout.view();
+  detail::require_range<detail::token_functions::element_of<Out>>(detail::alone, "largest bound",
+                                                                  view.shard_tokens());
+  const row_view to(out);
+  using To = typename std::remove_const_t<decltype(to)>::element_type;
+  const auto from = view.cu_seqlens_padded();
+  detail::require_bounds(from, to);
+  detail::regions<0, 1> memory;
+  memory.read_layout(view);
+  memory.write(to.touched(), detail::alone, "bounds");
+  memory.require_apart();
+  using operation = detail::bounds_operation<typename L::index_type, To, detail::divided_by>;
+  execute(where, operation{from.data(), to, {view.cp.size()}});
+}
+
+/// Writes bounds in elements instead of tokens, for attention libraries that want ragged offsets:
+/// bounds * heads * head_dim, in 64 bits.
+/// \param bounds cu_seqlens, cu_seqlens_padded or the bounds of a shard, where `where` runs
+/// \param out std::int64_t, as many entries as bounds
+/// \throws invalid_input for an array of the wrong size, sizes below 1, and, where the bounds are
+/// on the host, negative ones and offsets above 64 bits. On a device these become 0 and the largest
+/// number.
+template <executor E, layout_index Index, class Out>
+void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t heads,
+                    offset_t head_dim, Out&& out) {
+  static_assert(std::same_as<detail::token_functions::element_of<Out>, std::int64_t>,
+                "ragged offsets count elements and pass 2^31 early: they are std::int64_t");
+  if (heads < 1) reject("heads", heads, "it must be at least 1");
+  if (head_dim < 1) reject("head_dim", head_dim, "it must be at least 1");
+  const row_view<std::int64_t> to(out);
+  detail::require_bounds(bounds, to);
+  constexpr offset_t largest = std::numeric_limits<offset_t>::max();
+  offset_t most = 1;  // of the bounds, where they can be read here
+  if constexpr (host_executor<E>) {
+    for (std::size_t k = 0; k < bounds.size(); ++k) {
+      if (bounds[k] < 0) {
+        reject(entry_name("bounds", static_cast<offset_t>(k)), bounds[k], "it must be at least 0");
+      }
+      most = max_of(most, bounds[k]);
+    }
+  }
+  if (!product_within(heads, head_dim, largest) ||
+      !product_within(heads * head_dim, most, largest)) {
+    reject("heads * head_dim", std::to_string(heads) + " * " + std::to_string(head_dim),
+           "the last offset, " + std::to_string(most) + " times that, must be at most " +
+               std::to_string(largest));
+  }
+  execute(where, detail::bounds_operation<Index, std::int64_t, detail::times>{
+                     bounds.data(), to, {heads * head_dim, largest / (heads * head_dim)}});
+}
+
+/// Makes the attention parameters of a layout.
+///
+///     auto params = make_packed_seq_params<attention_bounds::real_and_padded>(
+///         host, layout, seq_idx, bounds);
+///
+/// \tparam Bounds which bounds the cu_seqlens_q and cu_seqlens_kv fields hold
+/// \param seq_idx [T] entries, written; the params point to it
+/// \param shard_cu as many entries as cu_seqlens_padded, written; the params point to it
+/// \returns spans of the layout's arrays and of the two outputs: both must outlive it
+/// \throws invalid_input for arrays of the wrong size.
+///
+/// No allocation, no synchronisation, two launches.
+template <attention_bounds Bounds = attention_bounds::padded, executor E, layout L>
+  requires runs_on<E, L>
+packed_seq_params<typename L::index_type> make_packed_seq_params(
+    const E& where, const L& layout, std::span<typename L::index_type> seq_idx,
+    std::span<typename L::index_type> shard_cu) {
+  const auto view = layout.view();
+  detail::require_equal(detail::alone, "seq_idx", static_cast<offset_t>(seq_idx.size()), view.total,
+                        "the tokens of the layout");
+  detail::require_equal(detail::alone, "bounds", static_cast<offset_t>(shard_cu.size()),
+                        view.segments + 1, "the entries of cu_seqlens");
+  detail::require_memory(detail::alone, "bounds", shard_cu.data(), view.segments + 1);
+  detail::regions<0, 2> memory;
+  memory.read_layout(view);
+  memory.write(row_view(seq_idx).touched(), detail::alone, "seq_idx");
+  memory.write(row_view(shard_cu).touched(), detail::alone, "bounds");
+  memory.require_apart();
+  per_token(where, layout, full_row, sequence_index(seq_idx));
+  shard_bounds(where, layout, shard_cu);
+  const auto padded = view.cu_seqlens_padded();
+  const auto bounds = Bounds == attention_bounds::padded ? padded : view.cu_seqlens();
+  return {.cu_seqlens_q = bounds,
+          .cu_seqlens_kv = bounds,
+          .cu_seqlens_q_padded = padded,
+          .cu_seqlens_kv_padded = padded,
+          .max_seqlen_q = view.longest_padded,
+          .max_seqlen_kv = view.longest_padded,
+          .has_padding = view.padded,
+          .total_tokens = view.total,
+          .seq_idx = seq_idx,
+          .cu_seqlens_shard = shard_cu};
+}
+
+}  // namespace seqpack
