@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
@@ -17,7 +18,6 @@
 #include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/layout/detail/scan.cuh"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/move/detail/checks.hpp"
 
 namespace seqpack {
 

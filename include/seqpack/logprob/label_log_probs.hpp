@@ -13,6 +13,7 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"

@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
+#include "seqpack/core/detail/text.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/logprob/detail/softmax.hpp"
-#include "seqpack/move/detail/checks.hpp"
 
 namespace seqpack {
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/text.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/loss/global_counts.hpp"
 #include "seqpack/loss/loss.hpp"
@@ -93,7 +94,7 @@ class clipped_policy_gradient {
   /// an estimate.
   constexpr explicit clipped_policy_gradient(const clip_options& options = {}) : o_(options) {
     const auto require = [](bool fine, const char* name, double value, const char* must) {
-      if (!fine) reject(name, detail::counting::text_of(value), must);
+      if (!fine) reject(name, detail::text_of(value), must);
     };
     require(o_.low >= 0 && o_.low <= 1, "clip low", o_.low, "it must be from 0 to 1");
     require(o_.high >= 0, "clip high", o_.high, "it must be at least 0");

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/text.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/loss/global_counts.hpp"
 #include "seqpack/loss/loss.hpp"
@@ -66,7 +67,7 @@ class dpo {
   /// preference is log 2 and has no derivative.
   constexpr explicit dpo(const dpo_options& options = {}) : o_(options) {
     const auto require = [](bool fine, const char* name, double value, const char* must) {
-      if (!fine) reject(name, detail::counting::text_of(value), must);
+      if (!fine) reject(name, detail::text_of(value), must);
     };
     const auto finite = [](double x) { return x - x == 0; };
     require(finite(o_.beta) && o_.beta >= 0, "beta", o_.beta, "it must be finite and at least 0");

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/text.hpp"
 #include "seqpack/core/error.hpp"
 
 namespace seqpack {
@@ -48,31 +46,15 @@ struct global_counts {
 /// gradient.
 inline constexpr double least_count = 1e-300;
 
-namespace detail::counting {
-
-/// A number as errors print it: as std::to_string does or, where that is another number, with as
-/// many digits as it takes.
-inline std::string text_of(double value) {
-  std::string text = std::to_string(value);
-  for (int digits = 6; digits <= 17 && std::strtod(text.c_str(), nullptr) != value; ++digits) {
-    char longer[32];
-    std::snprintf(longer, sizeof(longer), "%.*g", digits, value);
-    if (!std::isnan(value)) text = longer;
-  }
-  return text;
-}
-
-}  // namespace detail::counting
-
 /// \throws invalid_input for a count that is negative, infinite, not a number, or above 0 and below
 /// least_count.
 inline void require_counts(const global_counts& counts) {
   const auto require = [](const char* name, double value) {
     if (!(value >= 0) || std::isinf(value)) {
-      reject(name, detail::counting::text_of(value), "it must be a finite number, at least 0");
+      reject(name, detail::text_of(value), "it must be a finite number, at least 0");
     }
     if (value > 0 && value < least_count) {
-      reject(name, detail::counting::text_of(value), "it must be 0, or at least 1e-300");
+      reject(name, detail::text_of(value), "it must be 0, or at least 1e-300");
     }
   };
   require("global_valid_toks", counts.tokens);

@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/exact.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/detail/transfer.hpp"
 
 namespace seqpack {

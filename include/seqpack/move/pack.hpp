@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/bulk_move.hpp"

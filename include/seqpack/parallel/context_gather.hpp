@@ -21,6 +21,7 @@
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"

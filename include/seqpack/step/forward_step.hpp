@@ -16,6 +16,7 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/place_on.hpp"

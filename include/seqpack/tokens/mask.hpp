@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/field.hpp"
 
 namespace seqpack {

@@ -12,13 +12,13 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/exact.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/field.hpp"
 #include "seqpack/tokens/per_token.hpp"
 

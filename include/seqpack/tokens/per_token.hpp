@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/exact.hpp"
 #include "seqpack/core/view.hpp"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"

@@ -1,6 +1,7 @@
 /// \file
 /// The first half of every collective of the library that is checked on all ranks: a record of
 /// fixed size from each, so that all of them come to the same verdict.
+// For the folders above too.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 /// \file
 /// Records that ranks send each other: numbers and texts as bytes, and back. Bytes that came from
 /// another rank are checked before anything is made of them.
+// For the folders above too.
 #pragma once
 
 #include <algorithm>

@@ -6,11 +6,11 @@
 #include <cmath>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/text.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/team.hpp"
 #include "seqpack/logprob/logits.hpp"
-#include "seqpack/loss/global_counts.hpp"
 
 namespace seqpack::detail {
 
@@ -19,11 +19,11 @@ namespace seqpack::detail {
 template <class C = double>
 C reciprocal(double temperature) {
   if (!(temperature > 0) || std::isinf(temperature)) {
-    reject("temperature", detail::counting::text_of(temperature), "it must be finite and above 0");
+    reject("temperature", text_of(temperature), "it must be finite and above 0");
   }
   const auto result = static_cast<C>(1 / temperature);
   if (std::isinf(result) || result == 0) {
-    reject("temperature", detail::counting::text_of(temperature),
+    reject("temperature", text_of(temperature),
            "its reciprocal must be finite and not 0");
   }
   return result;

@@ -1,5 +1,6 @@
 /// \file
 /// What is wrong with a loss, in words: one static_assert for each thing, and no other error.
+// For the folders above too.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 /// Windows: the part of a layout that some rows need, with its bounds in the memory of the threads
 /// that work on them. The bounds are found and loaded once for all rows, in a few wide accesses;
 /// then the map's own arithmetic looks them up there.
+// For the folders above too.
 #pragma once
 
 #include <cstdint>
