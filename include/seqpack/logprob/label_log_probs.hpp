@@ -26,7 +26,7 @@
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
-#include "seqpack/tokens/targets.hpp"
+#include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack {
 

@@ -28,7 +28,7 @@
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
-#include "seqpack/tokens/targets.hpp"
+#include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack {
 
@@ -111,7 +111,7 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   const auto predicting = view.without_last(1);
   // Without masks every token is a target.
   const field_list fields(token_field(input_ids, ids));
-  using label_type = detail::targets::counted_label<std::remove_const_t<decltype(fields)>>;
+  using label_type = detail::counted_label<std::remove_const_t<decltype(fields)>>;
   const label_type next_label{fields, {}, 1, 0};
   const bool with_entropy = entropy.positions() > 0 || entropy.data() != nullptr;
   log_prob_state<C> state;
@@ -135,7 +135,7 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
     memory.write(out.touched(), detail::alone, "log-probabilities");
     memory.write(entropy.touched(), detail::alone, "entropy");
     memory.require_apart();
-    if constexpr (host_executor<E>) detail::targets::require_known(view, next_label, columns.total);
+    if constexpr (host_executor<E>) detail::require_known_targets(view, next_label, columns.total);
     state = detail::labelled_shard<C>(where, view, mine, next_label, with_entropy);
   };
   if (options.check_all_ranks) {

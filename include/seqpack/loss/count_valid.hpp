@@ -72,7 +72,7 @@ global_counts count_valid(const E& where, const B& batch, const Lengths& lengths
   using view_type = std::remove_const_t<decltype(view)>;
   using fields_type = std::remove_const_t<decltype(fields)>;
   execute(where, detail::losses::log_prob_operation<view_type, fields_type, loss, float>{
-                     {view, fields, detail::targets::rule_of(documents), 0},
+                     {view, fields, detail::rule_of(documents), 0},
                      {},
                      nullptr,
                      nullptr,

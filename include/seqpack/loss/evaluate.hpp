@@ -29,7 +29,7 @@
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/loss_result.hpp"
 #include "seqpack/parallel/group_execution.hpp"
-#include "seqpack/tokens/targets.hpp"
+#include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack {
 
@@ -64,7 +64,7 @@ struct evaluation {
   CP& cp;
   TP& tp;
   const Fields& fields;
-  const detail::targets::document_rule& rule;
+  const detail::document_rule& rule;
   const L& loss;
   column_range columns;
   bool with_gradient;
@@ -82,7 +82,7 @@ struct evaluation {
   template <class View>
   void fused(const View& view, offset_t first_row, const matrix_view<const T>& logits,
              const matrix_view<G>& gradient, double* results) const {
-    using label_type = detail::targets::counted_label<Fields>;
+    using label_type = detail::counted_label<Fields>;
     const log_prob_options options{.temperature = temperature.to_apply(),
                                    .zero_padded_columns = zero_padded_columns};
     const auto state = detail::labelled_shard<C>(
@@ -203,7 +203,7 @@ inline constexpr bool needs_sequences = needs<L>(count_of::sequences, typename L
 template <executor E, class View, class Fields, field_tag... Tags>
 void require_fields(const View& view, const Fields& fields, field_tags<Tags...>) {
   static_assert((has_field<Fields, Tags> && ...), "the batch lacks a field that the loss asks for");
-  (detail::targets::require_field<E>(Tags{}, view, fields), ...);
+  (detail::require_batch_field<E>(Tags{}, view, fields), ...);
 }
 
 /// What a loss needs of a batch, on this rank.
@@ -211,8 +211,8 @@ template <executor E, class L, class View, class Fields>
 void require_batch(const View& view, const Fields& fields) {
   require_fields<E>(view, fields, asked_fields<L>{});
   require_fields<E>(view, fields, field_tags<input_ids_t>{});
-  detail::targets::require_field<E>(token_mask, view, fields);
-  detail::targets::require_field<E>(sample_mask, view, fields);
+  detail::require_batch_field<E>(token_mask, view, fields);
+  detail::require_batch_field<E>(sample_mask, view, fields);
   if (view.batch % sequences_per_group<L> != 0) {
     reject("batch size", view.batch,
            "it must be a multiple of " + std::to_string(sequences_per_group<L>) +
@@ -226,12 +226,11 @@ void require_batch(const View& view, const Fields& fields) {
 
 /// Targets that are not in the vocabulary, where they can be read.
 template <executor E, class L, class View, class Fields>
-void require_targets(const View& view, const Fields& fields,
-                     const detail::targets::document_rule& rule, offset_t vocabulary) {
+void require_targets(const View& view, const Fields& fields, const detail::document_rule& rule,
+                     offset_t vocabulary) {
   if constexpr (host_executor<E> && L::input == loss_input::next_token_logprobs) {
-    detail::targets::require_known(
-        view, detail::targets::counted_label<Fields>{fields, rule, sequences_per_group<L>, 0},
-        vocabulary);
+    detail::require_known_targets(
+        view, detail::counted_label<Fields>{fields, rule, sequences_per_group<L>, 0}, vocabulary);
   }
 }
 
@@ -242,10 +241,9 @@ template <executor E, communicator CP, communicator TP, class P, class C, class 
           class Fields, class L, class T, class G>
 loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
                                         const packed_layout<P, C, Index>& layout, const View& view,
-                                        const Fields& fields,
-                                        const detail::targets::document_rule& rule, const L& loss,
-                                        const matrix_view<T>& logits, const column_range& columns,
-                                        const matrix_view<G>& gradient,
+                                        const Fields& fields, const detail::document_rule& rule,
+                                        const L& loss, const matrix_view<T>& logits,
+                                        const column_range& columns, const matrix_view<G>& gradient,
                                         const loss_options& options) {
   using plain = std::remove_const_t<T>;
   const double factor = level_factor<L>(options.counts);
@@ -307,8 +305,8 @@ void require_logits(const View& view, const Fields& fields, const CP& cp, const 
   if (gradient.data == nullptr && gradient.rows * gradient.columns == 0) return;
   const bool padded = options.zero_padded_columns;
   detail::logits_checks::require_gradient(logits, gradient, padded);
-  detail::targets::require_apart("gradient", detail::logits_checks::written_bytes(gradient, padded),
-                                 view, fields);
+  detail::require_apart_from_batch(
+      "gradient", detail::logits_checks::written_bytes(gradient, padded), view, fields);
 }
 
 }  // namespace detail::losses

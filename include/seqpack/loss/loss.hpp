@@ -16,7 +16,7 @@
 #include "seqpack/layout/place.hpp"
 #include "seqpack/loss/metrics.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
-#include "seqpack/tokens/targets.hpp"
+#include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack {
 
@@ -80,7 +80,7 @@ template <class View, class Fields>
 struct source {
   View view;
   Fields fields;
-  detail::targets::document_rule rule;
+  detail::document_rule rule;
   offset_t first_row;  ///< the sequence of the batch in slot 0 of the layout
 };
 
@@ -172,12 +172,10 @@ class batch_sequence {
   /// The sequence.
   SEQPACK_HD offset_t row() const { return row_; }
   /// sample_mask of the sequence.
-  SEQPACK_HD double sample_weight() const {
-    return detail::targets::sample_weight(from_->fields, row_);
-  }
+  SEQPACK_HD double sample_weight() const { return detail::sample_weight(from_->fields, row_); }
   /// token_mask of a target.
   SEQPACK_HD double weight(offset_t t) const {
-    return detail::targets::token_weight(from_->fields, from_->rule, row_, t);
+    return detail::token_weight(from_->fields, from_->rule, row_, t);
   }
   /// A per-token field at token t, one that the loss names in its `fields`, or the ids.
   template <field_tag Tag>
@@ -185,8 +183,7 @@ class batch_sequence {
     static_assert(!has_sequence_field<Fields, Tag>,
                   "the field has a value for each sequence: value(tag), without a token");
     if constexpr (has_token_field<Fields, Tag>) {
-      return detail::targets::token_value<double>(tag, from_->fields, row_, t,
-                                                  detail::losses::not_a_number);
+      return detail::token_value<double>(tag, from_->fields, row_, t, detail::losses::not_a_number);
     } else {
       return detail::losses::not_a_number;  // does not compile: the batch lacks what the loss names
     }
@@ -197,7 +194,7 @@ class batch_sequence {
     static_assert(!has_token_field<Fields, Tag>,
                   "the field has a value for each token: value(tag, t)");
     if constexpr (has_sequence_field<Fields, Tag>) {
-      return detail::targets::sequence_value<double>(tag, from_->fields, row_);
+      return detail::sequence_value<double>(tag, from_->fields, row_);
     } else {
       return detail::losses::not_a_number;
     }

@@ -148,7 +148,7 @@ class bound_loss {
     if (gradient.touched().overlaps(p_.output.rows.touched())) *overwritten_ = true;
     const auto placed = place_on(p_.where, *p_.layout);
     return detail::losses::run(p_.where, cp, tp, *p_.layout, placed.view(), p_.batch.fields(),
-                               detail::targets::rule_of(p_.setup.packing().documents()), p_.loss,
+                               detail::rule_of(p_.setup.packing().documents()), p_.loss,
                                p_.output.rows, p_.output.columns, gradient, options);
   }
 

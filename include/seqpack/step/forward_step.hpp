@@ -109,13 +109,13 @@ void require_output(const Setup& setup, const View& view, const Fields& fields,
       view, fields, setup.cp(), setup.tp(), output.rows, output.columns,
       matrix_view<std::remove_const_t<T>>{},
       {.temperature = scalable ? options.temperature : 1.0, .replicated_columns = !scalable});
-  detail::losses::require_targets<E, L>(
-      view, fields, detail::targets::rule_of(setup.packing().documents()), output.columns.total);
+  detail::losses::require_targets<E, L>(view, fields, detail::rule_of(setup.packing().documents()),
+                                        output.columns.total);
   if (std::is_const_v<T> && scalable && options.scale_in_place) {
     reject("scale_in_place", "set", "the model gives logits that cannot be written");
   }
   if (scalable && options.scale_in_place) {
-    detail::targets::require_apart("logits", output.rows.touched(), view, fields);
+    detail::require_apart_from_batch("logits", output.rows.touched(), view, fields);
   }
 }
 

@@ -13,8 +13,8 @@
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/layout/unpacked_layout.hpp"
 #include "seqpack/step/model.hpp"
+#include "seqpack/tokens/detail/targets.hpp"
 #include "seqpack/tokens/packed_seq_params.hpp"
-#include "seqpack/tokens/targets.hpp"
 
 namespace seqpack {
 

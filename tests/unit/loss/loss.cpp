@@ -236,10 +236,10 @@ struct far_off {
 BOOST_AUTO_TEST_CASE(nothing_is_read_outside_of_a_row) {
   const ragged_masks text;
   const auto fields = text.fields();
-  BOOST_TEST(detail::targets::token_weight(fields, {}, 0, 1) == 2);
-  BOOST_TEST(detail::targets::token_weight(fields, {}, 0, 2) == 0);
-  BOOST_TEST(std::isnan(detail::targets::token_value<double>(token_mask, fields, 0, 2,
-                                                             detail::losses::not_a_number)));
+  BOOST_TEST(detail::token_weight(fields, {}, 0, 1) == 2);
+  BOOST_TEST(detail::token_weight(fields, {}, 0, 2) == 0);
+  BOOST_TEST(std::isnan(
+      detail::token_value<double>(token_mask, fields, 0, 2, detail::losses::not_a_number)));
 }
 
 BOOST_AUTO_TEST_CASE(a_penalty_of_0_is_none) {

@@ -16,7 +16,7 @@
 #include "seqpack/logprob/logits.hpp"
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/metrics.hpp"
-#include "seqpack/tokens/targets.hpp"
+#include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack::detail::losses {
 
@@ -113,7 +113,7 @@ struct log_prob_operation {
     using metrics = typename L::metrics;
     double found[row_size<L>];  // by this thread; the value, by the first one
     clear(found, metrics{});
-    const double weight = detail::targets::sample_weight(from.fields, from.first_row + g * group);
+    const double weight = detail::sample_weight(from.fields, from.first_row + g * group);
     if (weight != 0) {
       bool inside = false;
       const sequence_team<Group> all(threads, inside);
@@ -141,7 +141,7 @@ struct log_prob_operation {
     for (offset_t t = 1 + threads.rank(); t < length; t += threads.size()) {
       const offset_t row = from.view.row_of(mine, slot, t - 1);
       if (row < 0) continue;
-      const double w = detail::targets::token_weight(from.fields, from.rule, from.first_row + b, t);
+      const double w = detail::token_weight(from.fields, from.rule, from.first_row + b, t);
       if (w != 0) derivatives[row] = static_cast<C>(scale * w * term.derivative(t));
     }
     write(threads, b + 1, scale, term.rest);
@@ -190,8 +190,8 @@ struct assemble_operation {
   SEQPACK_HD bool counts(const token_ref& token) const {
     const offset_t t = token.index + 1;
     if (t == token.length) return last_row;
-    return detail::targets::token_weight(
-               from.fields, from.rule, from.first_row + from.view.sequence_in(token.slot), t) != 0;
+    return detail::token_weight(from.fields, from.rule,
+                                from.first_row + from.view.sequence_in(token.slot), t) != 0;
   }
 };
 
@@ -240,7 +240,7 @@ struct logits_operation {
   void process(offset_t, offset_t) const { (*this)(0); }
   SEQPACK_HD void operator()(offset_t) const {
     clear(results, typename L::metrics{});
-    const double weight = detail::targets::sample_weight(from.fields, from.first_row);
+    const double weight = detail::sample_weight(from.fields, from.first_row);
     if (weight == 0) return;
     const auto sequence = [&](std::size_t k) {
       return sequence_type(from, static_cast<offset_t>(k), results + 1, weight, logits.data,
@@ -271,7 +271,7 @@ struct logits_operation {
   }
   SEQPACK_HD bool counts(offset_t b, offset_t t, offset_t length) const {
     if (t == length) return has_last_row<L>;
-    return detail::targets::token_weight(from.fields, from.rule, from.first_row + b, t) != 0;
+    return detail::token_weight(from.fields, from.rule, from.first_row + b, t) != 0;
   }
 };
 
