@@ -13,7 +13,7 @@
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/logprob/detail/log_prob_checks.hpp"
 #include "seqpack/loss/count_valid.hpp"
 #include "seqpack/parallel/agree.hpp"
 #include "seqpack/parallel/context_gather.hpp"
@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 6: check<detail::agreeing::record<layout_fingerprint>>(in); break;
       case 7: check<detail::context_gathering::record>(in); break;
       case 8: check<detail::subgroups::record>(in); break;
-      case 9: check<detail::label_log_probing::column_record>(in); break;
+      case 9: check<detail::column_record>(in); break;
       default: check<global_counts>(in); break;
     }
   } catch (const invalid_input&) {

@@ -1,5 +1,5 @@
 /// \file
-/// What a forward pass over the logits of one shard leaves, with its memory.
+/// What a forward pass over rows of logits leaves: the results of each row, and their memory.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,21 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
-#include "seqpack/logprob/label_log_probs.hpp"
 
 namespace seqpack {
 
-/// What a forward pass over the rows of one shard leaves: the labels, the log-probabilities and
+/// What the forward pass leaves for each row of logits: rows elements each, in float, or double for
+/// double logits.
+template <class C>
+struct label_log_prob_rows {
+  row_view<C> log_probs;  ///< of the label; 0 for an ignored one
+  row_view<C> max;        ///< of y = logit / temperature, for the backward pass
+  row_view<C> sum;        ///< of exp(y - max), for the backward pass
+  row_view<C> entropy =
+      {};  ///< of the row's distribution, in nats, 0 for an ignored label; optional
+};
+
+/// What a forward pass over the rows of one shard leaves, with its memory: the labels, the log-probabilities and
 /// what the backward pass needs. O(T / CP) memory with an owner.
 template <class C>
 class log_prob_state {

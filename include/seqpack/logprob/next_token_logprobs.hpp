@@ -4,8 +4,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <exception>
-#include <string>
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
@@ -14,8 +12,10 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
-#include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/logprob/detail/log_prob_checks.hpp"
+#include "seqpack/logprob/detail/logits_checks.hpp"
+#include "seqpack/logprob/detail/next_token_checks.hpp"
 #include "seqpack/logprob/detail/shard_log_probs.hpp"
 #include "seqpack/logprob/detail/temperature.hpp"
 #include "seqpack/logprob/label_log_probs.hpp"
@@ -31,41 +31,6 @@
 #include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack {
-
-namespace detail {
-
-/// A batch that log-probabilities are unpacked to.
-template <executor E, class View, class C>
-void require_target(const char* name, const View& predicting, const batch_view<C>& to) {
-  detail::require_table<E>(detail::alone, name, predicting, to, false);
-  detail::require_equal(detail::alone, (std::string(name) + " payload").c_str(), to.payload(), 1,
-                        "one number per token");
-  detail::require_distinct_positions(detail::alone, to);
-}
-
-/// What all ranks must agree on.
-template <executor E, class View>
-std::uint64_t mark(const View& view, bool with_entropy, double temperature, offset_t vocabulary) {
-  std::uint64_t hash = 0;
-  if constexpr (host_executor<E>) hash = view.cu == nullptr ? 0 : layout_hash(view);
-  return mark_of(hash, view.batch, view.total, with_entropy, temperature, vocabulary);
-}
-
-/// What the ranks of tp find wrong together, told to those of cp.
-template <communicator TP, communicator CP>
-void require_columns(TP& tp, CP& cp, const column_range& columns) {
-  std::exception_ptr refused;
-  try {
-    detail::label_log_probing::require_tiling(tp, columns);
-  } catch (const invalid_input&) {
-    refused = std::current_exception();
-  }
-  together(tp, cp, "columns of log-probabilities", [&] {
-    if (refused) std::rethrow_exception(refused);
-  });
-}
-
-}  // namespace detail
 
 /// The log-probability of each token of a batch given the tokens before it:
 ///
@@ -87,8 +52,7 @@ void require_columns(TP& tp, CP& cp, const column_range& columns) {
 /// \returns what next_token_logprobs_backward needs
 /// \throws invalid_input before anything is sent or written, as per_token, label_log_probs and
 /// unpack do; an output in the memory of the logits, the ids, the layout's arrays or the other
-/// output. With options.check_all_ranks
-/// on all ranks of both groups, as collective_mismatch.
+/// output. With options.check_all_ranks on all ranks of both groups, as collective_mismatch.
 ///
 /// Allocates O(T). Does not synchronise, but for the exchanges of check_all_ranks. One read of the
 /// logits.
@@ -122,11 +86,11 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
                           cp.size(), "the ranks of the group");
     detail::require_equal(detail::alone, "logits rows", logits.rows, view.shard_tokens(),
                           "the tokens of the layout in one shard");
-    detail::label_log_probing::require_logits(logits, columns);
+    detail::require_logits_of(logits, columns);
     detail::reciprocal<C>(options.temperature);
     detail::require_table<E>(detail::alone, "ids", view, ids, false);
-    detail::require_target<E>("log-probabilities", predicting, out);
-    if (with_entropy) detail::require_target<E>("entropy", predicting, entropy);
+    detail::require_log_prob_table<E>("log-probabilities", predicting, out);
+    if (with_entropy) detail::require_log_prob_table<E>("entropy", predicting, entropy);
     detail::regions<3, 2> memory;
     memory.read_layout(view);
     memory.read(logits.touched(), detail::alone, "logits");
@@ -140,8 +104,8 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   };
   if (options.check_all_ranks) {
     together(tp, cp, "next_token_logprobs", check,
-             detail::mark<E>(view, with_entropy, options.temperature, columns.total));
-    detail::require_columns(tp, cp, columns);
+             detail::log_prob_mark<E>(view, with_entropy, options.temperature, columns.total));
+    detail::require_tiling_everywhere(tp, cp, columns);
   } else {
     check();
   }
@@ -182,8 +146,8 @@ void next_token_logprobs_backward(const E& where, const L& layout, shard mine,
   detail::regions<1, 1> memory;
   memory.read_layout(view);
   memory.read(derivatives.touched(), detail::alone, "derivatives");
-  memory.write(detail::logits_checks::written_bytes(gradient, options.zero_padded_columns),
-               detail::alone, "gradient");
+  memory.write(detail::written_bytes(gradient, options.zero_padded_columns), detail::alone,
+               "gradient");
   memory.require_apart();
   const workspace<C> rows(where, logits.rows);
   pack(where, view.without_last(1), mine, field(derivatives, rows.rows()));

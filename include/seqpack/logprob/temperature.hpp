@@ -6,6 +6,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/logprob/detail/logits_checks.hpp"
 #include "seqpack/logprob/detail/temperature.hpp"
 #include "seqpack/logprob/logits.hpp"
 
@@ -56,7 +57,7 @@ template <executor E, logit T>
   requires(!std::is_const_v<T>)
 void scale_logits(const E& where, const matrix_view<T>& logits, double temperature) {
   const auto factor = detail::reciprocal<compute_type<T>>(temperature);
-  detail::logits_checks::require_logits(logits);
+  detail::require_logits(logits);
   if (temperature != 1) execute(where, detail::scale_operation<T>{logits, factor});
 }
 

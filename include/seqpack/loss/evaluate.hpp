@@ -291,22 +291,22 @@ void require_logits(const View& view, const Fields& fields, const CP& cp, const 
   require_counts(options.counts);
   detail::reciprocal<compute_type<T>>(options.temperature.to_apply());
   detail::reciprocal(options.temperature.applied());
-  detail::logits_checks::require_range(columns);
-  if (tp.size() == 1 || options.replicated_columns) detail::logits_checks::require_all(columns);
+  detail::require_column_range(columns);
+  if (tp.size() == 1 || options.replicated_columns) detail::require_all_columns(columns);
   detail::require_equal(detail::alone, "context-parallel size of the layout", view.cp.size(),
                         cp.size(), "the ranks of the group");
   detail::require_equal(detail::alone, "logits rows", logits.rows, view.shard_tokens(),
                         "the tokens of the layout in one shard");
   detail::require_equal(detail::alone, "logits columns", logits.columns, columns.size(),
                         "the columns of the vocabulary that they are");
-  detail::logits_checks::require_logits(logits);
+  detail::require_logits(logits);
   detail::require_elements<compute_type<T>>("tokens of the layout * vocabulary", view.total,
                                             columns.total);
   if (gradient.data == nullptr && gradient.rows * gradient.columns == 0) return;
   const bool padded = options.zero_padded_columns;
-  detail::logits_checks::require_gradient(logits, gradient, padded);
-  detail::require_apart_from_batch(
-      "gradient", detail::logits_checks::written_bytes(gradient, padded), view, fields);
+  detail::require_gradient(logits, gradient, padded);
+  detail::require_apart_from_batch("gradient", detail::written_bytes(gradient, padded), view,
+                                   fields);
 }
 
 }  // namespace detail::losses

@@ -126,7 +126,7 @@ std::exception_ptr columns_refused(const Setup& setup, const std::optional<colum
                                    const forward_options& options) {
   if (!options.check_all_ranks && setup.tp().size() > 1) return nullptr;
   try {
-    detail::label_log_probing::require_tiling(setup.tp(), columns);
+    detail::require_tiling(setup.tp(), columns);
   } catch (const invalid_input&) {
     return std::current_exception();
   }

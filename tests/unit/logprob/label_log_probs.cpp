@@ -465,7 +465,6 @@ void check_near(const std::vector<T>& found, const std::vector<T>& wanted, doubl
 using computed_types = std::tuple<float, double>;
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_form_for_many_threads_does_the_same, T, computed_types) {
   using C = compute_type<T>;
-  namespace impl = detail::label_log_probing;
   constexpr double allowed = sizeof(C) == 8 ? 1e-14 : 1e-6;
   for (const offset_t columns : {1, 3, 8, 33, 1000}) {
     std::mt19937 random(static_cast<unsigned>(columns));
@@ -488,7 +487,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_form_for_many_threads_does_the_same, T, comput
       return label_log_prob_rows<C>{part(0), part(1), part(2), part(3)};
     };
     const C scale = static_cast<C>(0.8);
-    using scan = impl::scan_operation<true, T, C>;
+    using scan = detail::log_prob_scan<true, T, C>;
     execute(host, scan{view, range, labels.data(), parts.data(), {}, scale});
     execute(host, by_one_thread<scan>{{view, range, labels.data(), found_parts.data(), {}, scale}});
     check_near(found_parts, parts, allowed);
@@ -503,11 +502,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_form_for_many_threads_does_the_same, T, comput
     std::vector<C> gradient(logits.size()), found(logits.size()), by_units(logits.size());
     const auto backward = [&](std::vector<C>& out) {
       const matrix_view<C> to(out.data(), 4, columns);
-      return impl::backward_operation<T, C, C>{
+      return detail::log_prob_backward<T, C, C>{
           view, range, labels.data(), read, derivatives.data(), to, columns, scale};
     };
     execute(host, backward(gradient));
-    execute(host, by_one_thread<impl::backward_operation<T, C, C>>{backward(found)});
+    execute(host, by_one_thread<detail::log_prob_backward<T, C, C>>{backward(found)});
     check_near(found, gradient, allowed);
     execute_units(backward(by_units));
     check_near(by_units, gradient, allowed);

@@ -23,8 +23,7 @@ C reciprocal(double temperature) {
   }
   const auto result = static_cast<C>(1 / temperature);
   if (std::isinf(result) || result == 0) {
-    reject("temperature", text_of(temperature),
-           "its reciprocal must be finite and not 0");
+    reject("temperature", text_of(temperature), "its reciprocal must be finite and not 0");
   }
   return result;
 }
@@ -50,10 +49,10 @@ struct scale_operation {
     x = scaled(x);
   }
   offset_t row_work() const noexcept { return row_bytes(); }
-  template <team Group>
-  SEQPACK_HD void operator()(const Group& group, offset_t row) const {
-    group.rewrite_row(logits.at(row), logits.at(row), logits.columns,
-                      [this](offset_t, int, const T& x) { return scaled(x); });
+  template <team Team>
+  SEQPACK_HD void operator()(const Team& team, offset_t row) const {
+    team.rewrite_row(logits.at(row), logits.at(row), logits.columns,
+                     [this](offset_t, int, const T& x) { return scaled(x); });
   }
 
  private:
