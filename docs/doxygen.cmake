@@ -1,4 +1,6 @@
-# cmake -DDOXYGEN=... -DDOXYFILE=... -DLOG=... -P doxygen.cmake
+# cmake -DDOXYGEN=... -DDOXYFILE=... -DLOG=... [-DNAMES=...] [-DXML=... -DPAGE=...] -P doxygen.cmake
+#
+# With NAMES, scripts/public-names, it also fails where PAGE does not list the public names that there are.
 #
 # Runs Doxygen and fails on every warning but three kinds, which it only counts: members of a type
 # (the type, or the concept that it models, says what they do), specialisations and deduction guides
@@ -25,4 +27,12 @@ message(STATUS "${counted} members, specialisations and deduction guides without
 if(refused)
   message("${refused}")
   message(FATAL_ERROR "the reference is not complete: see above")
+endif()
+
+if(NAMES)
+  execute_process(COMMAND "${NAMES}" "${XML}" --check "${PAGE}" RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "the public names have changed, see above; if they are right: "
+      "${NAMES} ${XML} > ${PAGE}")
+  endif()
 endif()

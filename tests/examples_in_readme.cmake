@@ -1,7 +1,7 @@
 # cmake -DROOT=... -P: the pages show these examples word for word.
 foreach(shown
     README.md:examples/quickstart/main.cpp
-    README.md:examples/broadcast/main.cpp
+    docs/groups.md:examples/broadcast/main.cpp
     docs/training.md:examples/own_loss/focal_loss.hpp
     docs/training.md:examples/own_loss/main.cpp)
   string(REPLACE ":" ";" shown "${shown}")
