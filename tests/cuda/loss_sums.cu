@@ -151,15 +151,15 @@ outcome run(const E& where, const L& loss, const Text& text, const Layout& layou
   put(where, log_probs, rows);
   const auto placed = place_on(where, layout);
   const auto fields = text.fields();
-  const offset_t groups = view.batch / sequences_per_group<L>;
-  const workspace<double> results(where, groups * detail::losses::row_size<L>);
-  const workspace<double> totals(where, detail::losses::row_size<L>);
+  const offset_t groups = view.batch / sequences_per_tuple<L>;
+  const workspace<double> results(where, groups * detail::tuple_row_size<L>);
+  const workspace<double> totals(where, detail::tuple_row_size<L>);
   outcome found;
   const offset_t ranks = view.cp.size();
   std::vector<std::vector<double>> of_ranks;
   using operation =
-      detail::losses::log_prob_operation<std::remove_cvref_t<decltype(placed.view())>,
-                                         std::remove_const_t<decltype(fields)>, L, double>;
+      detail::log_prob_loss_operation<std::remove_cvref_t<decltype(placed.view())>,
+                                      std::remove_const_t<decltype(fields)>, L, double>;
   for (offset_t r = 0; r < ranks; ++r) {
     const workspace<double> derivatives(where, view.shard_tokens());
     fill(where, derivatives, 0);
@@ -172,7 +172,7 @@ outcome run(const E& where, const L& loss, const Text& text, const Layout& layou
                              results.data()});
     of_ranks.push_back(read(where, derivatives));
   }
-  execute(where, detail::losses::total_operation<L>{results.data(), groups, totals.data()});
+  execute(where, detail::loss_total_operation<L>{results.data(), groups, totals.data()});
   found.groups = read(where, results);
   found.totals = read(where, totals);
   for (offset_t b = 0; b < view.batch; ++b) {

@@ -16,6 +16,9 @@
 #include "seqpack/layout/place_on.hpp"
 #include "seqpack/logprob/logits.hpp"
 #include "seqpack/logprob/temperature.hpp"
+#include "seqpack/loss/detail/checked_loss.hpp"
+#include "seqpack/loss/detail/evaluation.hpp"
+#include "seqpack/loss/detail/loss_checks.hpp"
 #include "seqpack/loss/evaluate.hpp"
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/loss_result.hpp"
@@ -63,9 +66,8 @@ global_counts counts_of(const forward_options& options) {
     if (needed) reject(name, "not given", "the loss, or a metric of it, is divided by it");
     return 0.0;
   };
-  return {
-      count(detail::losses::needs_tokens<L>, "global_valid_toks", options.global_valid_toks),
-      count(detail::losses::needs_sequences<L>, "global_valid_seqs", options.global_valid_seqs)};
+  return {count(detail::needs_tokens<L>, "global_valid_toks", options.global_valid_toks),
+          count(detail::needs_sequences<L>, "global_valid_seqs", options.global_valid_seqs)};
 }
 
 }  // namespace detail::forwarding
@@ -134,8 +136,8 @@ class bound_loss {
         reject("logits", "overwritten by the gradient",
                "a loss whose gradient was written to its logits can be called once");
       }
-      detail::losses::require_logits(p_.layout->view(), p_.batch.fields(), cp, tp, p_.output.rows,
-                                     p_.output.columns, gradient, options);
+      detail::require_loss_logits(p_.layout->view(), p_.batch.fields(), cp, tp, p_.output.rows,
+                                  p_.output.columns, gradient, options);
     };
     const detail::current_device here(cp, tp);
     if (p_.options.check_all_ranks) {
@@ -147,9 +149,9 @@ class bound_loss {
     // From here on, also where something fails on the way.
     if (gradient.touched().overlaps(p_.output.rows.touched())) *overwritten_ = true;
     const auto placed = place_on(p_.where, *p_.layout);
-    return detail::losses::run(p_.where, cp, tp, *p_.layout, placed.view(), p_.batch.fields(),
-                               detail::rule_of(p_.setup.packing().documents()), p_.loss,
-                               p_.output.rows, p_.output.columns, gradient, options);
+    return detail::run_loss(p_.where, cp, tp, *p_.layout, placed.view(), p_.batch.fields(),
+                            detail::rule_of(p_.setup.packing().documents()), p_.loss,
+                            p_.output.rows, p_.output.columns, gradient, options);
   }
 
   parts p_;

@@ -24,6 +24,8 @@
 #include "seqpack/logprob/label_log_probs.hpp"
 #include "seqpack/logprob/temperature.hpp"
 #include "seqpack/loss/detail/checked_loss.hpp"
+#include "seqpack/loss/detail/evaluation.hpp"
+#include "seqpack/loss/detail/loss_checks.hpp"
 #include "seqpack/loss/evaluate.hpp"
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/move/detail/checks.hpp"
@@ -61,7 +63,7 @@ void require_model_fields(const View& view, const Fields& fields, field_tags<Tag
 template <class L, class Model, executor E, class Setup, batch B>
 auto checked_layout(const E& where, const Setup& setup, const B& batch,
                     const forward_options& options) {
-  detail::losses::require_streams(where, setup.cp(), setup.tp());
+  detail::require_loss_streams(where, setup.cp(), setup.tp());
   require_counts(counts_of<L>(options));
   detail::reciprocal(options.temperature);
   const auto fields = batch.fields();
@@ -69,7 +71,7 @@ auto checked_layout(const E& where, const Setup& setup, const B& batch,
                                           width_of(tokens_of(input_ids, fields)));
   detail::require_equal(detail::alone, "context-parallel size of the packing",
                         layout.view().cp.size(), setup.cp().size(), "the ranks of the group");
-  detail::losses::require_batch<E, L>(layout.view(), fields);
+  detail::require_loss_batch<E, L>(layout.view(), fields);
   require_model_fields<E>(layout.view(), fields, asked_fields<Model>{});
   return layout;
 }
@@ -105,12 +107,12 @@ template <executor E, class L, class Model, class Setup, class View, class Field
 void require_output(const Setup& setup, const View& view, const Fields& fields,
                     const model_output<T>& output, const forward_options& options) {
   constexpr bool scalable = Model::output == output_kind::logits;
-  detail::losses::require_logits(
+  detail::require_loss_logits(
       view, fields, setup.cp(), setup.tp(), output.rows, output.columns,
       matrix_view<std::remove_const_t<T>>{},
       {.temperature = scalable ? options.temperature : 1.0, .replicated_columns = !scalable});
-  detail::losses::require_targets<E, L>(view, fields, detail::rule_of(setup.packing().documents()),
-                                        output.columns.total);
+  detail::require_loss_targets<E, L>(view, fields, detail::rule_of(setup.packing().documents()),
+                                     output.columns.total);
   if (std::is_const_v<T> && scalable && options.scale_in_place) {
     reject("scale_in_place", "set", "the model gives logits that cannot be written");
   }
@@ -186,7 +188,7 @@ template <executor E, class Timer, std::input_iterator Batches, class Model, cla
 auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
                   const GivenLoss& given, const forward_setup<Packing, Lengths, CP, TP>& setup,
                   const forward_options& options = {}) {
-  const auto loss = detail::losses::checked(given);
+  const auto loss = detail::checked_loss(given);
   using Loss = std::remove_const_t<decltype(loss)>;
   static_assert(Model::attention == Packing::attention,
                 "a model that takes packed parameters needs `packed`, one that takes a mask "
