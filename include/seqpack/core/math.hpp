@@ -2,51 +2,11 @@
 /// Integer arithmetic on token counts, callable on the device.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
-#include <limits>
-#include <type_traits>
 
 #include "seqpack/core/config.hpp"
 
 namespace seqpack {
-
-/// Whether an integer type holds a number; std::in_range is not for character types.
-template <std::integral T>
-constexpr bool holds(offset_t value) noexcept {
-  if constexpr (std::is_unsigned_v<T> && sizeof(T) >= sizeof(offset_t)) {
-    return value >= 0;
-  } else {
-    return value >= static_cast<offset_t>(std::numeric_limits<T>::min()) &&
-           value <= static_cast<offset_t>(std::numeric_limits<T>::max());
-  }
-}
-
-/// Whether a * b <= limit, for numbers >= 0; the product may be larger than any integer.
-constexpr bool product_within(offset_t a, offset_t b, offset_t limit) noexcept {
-  offset_t product = 0;
-  return !__builtin_mul_overflow(a, b, &product) && product <= limit;
-}
-
-/// Integers as offsets. An unsigned 64-bit number above max_tokens becomes the next one, which every
-/// check refuses.
-template <std::integral I>
-SEQPACK_HD constexpr offset_t to_offset(I value) noexcept {
-  if constexpr (std::is_unsigned_v<I> && sizeof(I) >= sizeof(offset_t)) {
-    if (value > static_cast<I>(max_tokens)) return max_tokens + 1;
-  }
-  return static_cast<offset_t>(value);
-}
-
-/// The same with a limit below, so that sums and differences of a few fit 64 bits.
-template <std::integral I>
-SEQPACK_HD constexpr offset_t to_bounded_offset(I value) noexcept {
-  if constexpr (sizeof(I) >= sizeof(offset_t) && std::is_signed_v<I>) {
-    if (value > static_cast<I>(max_tokens)) return max_tokens + 1;
-    if (value < static_cast<I>(-max_tokens)) return -max_tokens - 1;
-  }
-  return to_offset(value);
-}
 
 /// The smaller number: std::min is not for device code.
 SEQPACK_HD constexpr offset_t min_of(offset_t a, offset_t b) noexcept {
@@ -79,8 +39,10 @@ SEQPACK_HD constexpr bool is_power_of_two(offset_t value) noexcept {
   return value > 0 && (value & (value - 1)) == 0;
 }
 
+namespace detail {
 /// For the high half of a 64-bit product.
 __extension__ typedef unsigned __int128 uint128;
+}  // namespace detail
 
 /// A divisor that is known only at run time, made ready for many divisions: a multiplication and a
 /// shift in the place of each. (Lemire, Kaser, Kurz: Faster remainder by direct computation, 2019.)
@@ -102,7 +64,7 @@ class fast_divisor {
       return static_cast<offset_t>(unsigned_of(x) / unsigned_of(value_));
     }
     return static_cast<offset_t>(
-        static_cast<std::uint64_t>((static_cast<uint128>(x) * reciprocal_) >> 64));
+        static_cast<std::uint64_t>((static_cast<detail::uint128>(x) * reciprocal_) >> 64));
   }
 
   /// The smallest multiple of the divisor that is at least x, x >= 0.

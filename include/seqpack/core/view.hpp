@@ -14,8 +14,11 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/narrow.hpp"
+#include "seqpack/core/detail/view_checks.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/core/mdspan_like.hpp"
 
 namespace seqpack {
 
@@ -24,15 +27,6 @@ namespace seqpack {
 template <class T>
 concept element = std::is_object_v<T> && std::is_trivially_copyable_v<T> &&
                   (std::is_const_v<T> || std::is_trivially_copy_assignable_v<T>);
-
-/// Anything with the members of std::mdspan: std::mdspan, cuda::std::mdspan, the reference one.
-template <class M>
-concept mdspan_like = requires(const M& m, typename M::element_type* p) {
-  { M::rank() } -> std::convertible_to<std::size_t>;
-  { m.extent(0) } -> std::convertible_to<offset_t>;
-  { m.stride(0) } -> std::convertible_to<offset_t>;
-  { m.data_handle() } -> std::convertible_to<typename M::element_type*>;
-};
 
 /// The addresses that a view may touch, in bytes: a range or, with a stride, a piece at the
 /// beginning of every stride in it. Numbers and not pointers, so that they may be computed before
@@ -57,90 +51,6 @@ struct footprint {
            apart + static_cast<std::uintptr_t>(other.piece) > step;
   }
 };
-
-namespace detail {
-
-/// \throws invalid_input for a size outside of [0, max_tokens].
-constexpr void require_size(const char* name, offset_t value) {
-  if (value < 0) reject(name, value, "a size must be at least 0");
-  if (value > max_tokens) {
-    reject(name, value, "a size must be at most " + std::to_string(max_tokens));
-  }
-}
-
-[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_bytes(const char* what, std::string value,
-                                                                offset_t most) {
-  reject(what, std::move(value),
-         "a view spans at most " + std::to_string(most) + " elements, 2^56 bytes");
-}
-
-/// \throws invalid_input for more elements than max_view_bytes have.
-template <class T>
-constexpr void require_elements(const char* names, offset_t a, offset_t b) {
-  constexpr offset_t most = max_view_bytes / static_cast<offset_t>(sizeof(T));
-  if (!product_within(a, b, most)) {
-    refuse_bytes(names, std::to_string(a) + " * " + std::to_string(b), most);
-  }
-}
-
-/// A dimension or a stride of another library's view as an offset.
-/// \throws invalid_input for an unsigned number that an offset cannot hold.
-template <class I>
-constexpr offset_t offset_of(const char* what, std::size_t dimension, I value) {
-  if constexpr (std::unsigned_integral<I> && sizeof(I) >= sizeof(offset_t)) {
-    if (value > static_cast<I>(max_view_bytes)) {
-      reject(what + (" of dimension " + std::to_string(dimension)), std::to_string(value),
-             "it must be at most " + std::to_string(max_view_bytes));
-    }
-  }
-  return static_cast<offset_t>(value);
-}
-template <mdspan_like M>
-constexpr offset_t extent_of(const M& m, std::size_t dimension) {
-  return offset_of("size", dimension, m.extent(dimension));
-}
-template <mdspan_like M>
-constexpr offset_t stride_of(const M& m, std::size_t dimension) {
-  return offset_of("stride", dimension, m.stride(dimension));
-}
-
-inline std::uintptr_t address_of(const void* data) noexcept {
-  return reinterpret_cast<std::uintptr_t>(data);
-}
-inline std::uint64_t address_bits(const void* data) noexcept {
-  return static_cast<std::uint64_t>(address_of(data));
-}
-template <class T>
-constexpr std::uint64_t stride_bits(offset_t stride) noexcept {
-  return static_cast<std::uint64_t>(stride) * sizeof(T);
-}
-
-/// Whether elements of type From can be looked at as To: the same, or made read-only.
-template <class From, class To>
-concept reads_as = std::same_as<From, To> || std::same_as<const From, To>;
-
-/// The elements of a trailing payload [d0, d1, ...], which must be contiguous.
-template <mdspan_like M>
-constexpr offset_t payload_of(const M& m, std::size_t first) {
-  offset_t size = 1;
-  for (std::size_t r = M::rank(); r > first; --r) {
-    const offset_t extent = extent_of(m, r - 1);
-    const offset_t stride = stride_of(m, r - 1);
-    if (extent != 1 && stride != size) {
-      reject("stride of dimension " + std::to_string(r - 1), stride,
-             "the payload of a token must be contiguous, so it must be " + std::to_string(size));
-    }
-    require_size("payload", extent);
-    if (!product_within(size, extent, max_tokens)) {
-      reject("payload", std::to_string(size) + " * " + std::to_string(extent),
-             "a size must be at most " + std::to_string(max_tokens));
-    }
-    size *= extent;
-  }
-  return size;
-}
-
-}  // namespace detail
 
 /// The bytes of an array.
 template <class T>
@@ -260,7 +170,7 @@ class batch_view {
     detail::require_size("batch", batch);
     detail::require_size("width", width);
     detail::require_size("payload", payload);
-    if (!product_within(batch, width, max_tokens)) {
+    if (!detail::product_within(batch, width, max_tokens)) {
       reject("batch * width", std::to_string(batch) + " * " + std::to_string(width),
              "a view has at most " + std::to_string(max_tokens) + " positions");
     }
@@ -335,7 +245,7 @@ class batch_view {
              "it must be from " + std::to_string(-most) + " to " + std::to_string(most));
     }
     const offset_t step = stride < 0 ? -stride : stride;
-    if (!product_within(count, step, most)) {
+    if (!detail::product_within(count, step, most)) {
       reject(name, stride,
              std::to_string(count) + " steps must reach at most " + std::to_string(most) +
                  " elements");
@@ -377,7 +287,7 @@ class left_padded_view {
   }
   SEQPACK_HD constexpr offset_t columns(offset_t b) const noexcept { return table_.columns(b); }
   SEQPACK_HD constexpr offset_t lead(offset_t b) const noexcept {
-    return to_bounded_offset(starts_[b]);
+    return detail::to_bounded_offset(starts_[b]);
   }
   SEQPACK_HD constexpr T* at(offset_t b, offset_t column) const noexcept {
     return table_.at(b, column);
@@ -417,7 +327,7 @@ class ragged_view {
   SEQPACK_HD constexpr offset_t stride() const noexcept { return values_.payload; }
   SEQPACK_HD constexpr offset_t positions() const noexcept { return values_.rows; }
   SEQPACK_HD constexpr offset_t first_position(offset_t b) const noexcept {
-    return to_bounded_offset(offsets_[b]);
+    return detail::to_bounded_offset(offsets_[b]);
   }
   SEQPACK_HD constexpr table_position locate(offset_t position) const noexcept {
     offset_t low = 0;
@@ -450,6 +360,8 @@ class ragged_view {
 template <element T, std::integral Offset>
 ragged_view(row_view<T>, const Offset*, offset_t) -> ragged_view<T, Offset>;
 
+namespace detail {
+
 /// Whether a table's bounds are arrays, which only code that runs where they live can read.
 template <class V>
 inline constexpr bool bounds_in_memory = true;
@@ -461,5 +373,7 @@ template <class V>
 inline constexpr bool is_ragged = false;
 template <class T, class Offset>
 inline constexpr bool is_ragged<ragged_view<T, Offset>> = true;
+
+}  // namespace detail
 
 }  // namespace seqpack

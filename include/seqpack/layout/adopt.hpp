@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/layout/layout.hpp"
 

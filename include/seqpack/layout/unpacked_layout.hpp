@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/layout/adopt.hpp"
 #include "seqpack/layout/layout.hpp"
@@ -29,7 +30,7 @@ packed_layout<no_padding, C, Index> unpacked_layout(const Lengths& lengths, offs
   std::vector<offset_t> cu_padded{0};
   for (const auto length : lengths) {
     const auto k = static_cast<offset_t>(cu.size()) - 1;
-    const offset_t real = to_offset(length);
+    const offset_t real = detail::to_offset(length);
     if (real < 0 || real > width) {
       reject(entry_name("lengths", k), std::to_string(length),
              "it must be from 0 to " + std::to_string(width) + ", the width of the batch");

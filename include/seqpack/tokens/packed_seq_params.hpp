@@ -13,8 +13,9 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
+#include "seqpack/core/detail/exact.hpp"
+#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/core/exact.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
@@ -147,8 +148,8 @@ void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t head
       most = max_of(most, bounds[k]);
     }
   }
-  if (!product_within(heads, head_dim, largest) ||
-      !product_within(heads * head_dim, most, largest)) {
+  if (!detail::product_within(heads, head_dim, largest) ||
+      !detail::product_within(heads * head_dim, most, largest)) {
     reject("heads * head_dim", std::to_string(heads) + " * " + std::to_string(head_dim),
            "the last offset, " + std::to_string(most) + " times that, must be at most " +
                std::to_string(largest));

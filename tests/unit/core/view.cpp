@@ -86,9 +86,10 @@ static_assert(!std::is_constructible_v<row_view<int>, std::vector<int>>);
 static_assert(std::is_constructible_v<row_view<int>, std::span<int>>);
 static_assert(!std::is_constructible_v<row_view<float>, std::vector<int>&>);
 
-static_assert(bounds_in_memory<ragged_view<int, int>> && !bounds_in_memory<batch_view<int>>);
-static_assert(bounds_in_memory<left_padded_view<int, int>>);
-static_assert(is_ragged<ragged_view<int, int>> && !is_ragged<batch_view<int>>);
+static_assert(detail::bounds_in_memory<ragged_view<int, int>> &&
+              !detail::bounds_in_memory<batch_view<int>>);
+static_assert(detail::bounds_in_memory<left_padded_view<int, int>>);
+static_assert(detail::is_ragged<ragged_view<int, int>> && !detail::is_ragged<batch_view<int>>);
 
 BOOST_AUTO_TEST_CASE(footprints_overlap_where_they_share_a_byte) {
   const auto range = [](unsigned first, unsigned last) {

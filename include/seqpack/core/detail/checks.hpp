@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/exact.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/core/exact.hpp"
 #include "seqpack/core/view.hpp"
 
 namespace seqpack::detail {

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/layout/layout_view.hpp"
@@ -297,7 +298,7 @@ constexpr extremes find_extremes(const L& lengths, offset_t first, offset_t end)
     longest = length > longest ? length : longest;
   }
   if constexpr (std::is_unsigned_v<integer>) {
-    return {false, to_offset(longest)};
+    return {false, detail::to_offset(longest)};
   } else {
     return {all < 0, static_cast<offset_t>(longest)};
   }

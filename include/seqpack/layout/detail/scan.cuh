@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"

@@ -1,5 +1,6 @@
 /// \file
 /// Whether a number is kept when its type changes.
+// For the folders above too.
 #pragma once
 
 #include <concepts>
@@ -9,7 +10,7 @@
 
 #include "seqpack/core/config.hpp"
 
-namespace seqpack {
+namespace seqpack::detail {
 
 /// The largest N such that an arithmetic type holds every whole number from 0 to N, as far as an
 /// offset_t counts.
@@ -143,4 +144,4 @@ std::string whole_range() {
                                     : std::to_string(largest_whole<T>));
 }
 
-}  // namespace seqpack
+}  // namespace seqpack::detail
