@@ -1,10 +1,8 @@
 /// \file
-/// A loss with everything that it needs, and what a step is told.
+/// A loss with everything that it needs, ready to be called.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -16,61 +14,19 @@
 #include "seqpack/layout/place_on.hpp"
 #include "seqpack/logprob/logits.hpp"
 #include "seqpack/logprob/temperature.hpp"
-#include "seqpack/loss/detail/checked_loss.hpp"
 #include "seqpack/loss/detail/evaluation.hpp"
 #include "seqpack/loss/detail/loss_checks.hpp"
-#include "seqpack/loss/evaluate.hpp"
-#include "seqpack/loss/loss.hpp"
+#include "seqpack/loss/loss_options.hpp"
 #include "seqpack/loss/loss_result.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
+#include "seqpack/step/detail/step_counts.hpp"
+#include "seqpack/step/forward_options.hpp"
 #include "seqpack/step/model.hpp"
-#include "seqpack/step/setup.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
+#include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack {
-
-/// A count that nobody has told.
-inline constexpr double not_given = std::numeric_limits<double>::quiet_NaN();
-
-/// What a step may be told.
-struct forward_options {
-  /// N_tok and N_seq of the global batch; see count_valid. A loss whose level, or one of whose
-  /// means, is per token or per sequence must be given that count; 0 says that nothing counts.
-  double global_valid_toks = not_given;
-  double global_valid_seqs = not_given;
-  double temperature = 1;    ///< of logits; finite and above 0
-  bool cp_normalize = true;  ///< see loss_options
-  loss_pass pass = loss_pass::fused;
-  /// Divides the logits by the temperature in the model's memory, for who reads the output. Without
-  /// it they stay as they are, and the loss takes the temperature in its own pass. The gradient is
-  /// with respect to what the model has given, either way.
-  bool scale_in_place = false;
-  /// Before anything else is sent, every rank of both groups tells the others whether its batch,
-  /// then its model and output, and then the call of its loss can be worked with, so that all ranks
-  /// fail or none: some exchanges of a few bytes, which the host waits for. Without it a rank that
-  /// refuses its input leaves the others waiting until their deadline. The same on all ranks, as
-  /// all options are.
-  bool check_all_ranks = true;
-  /// Writes 0 to what is between the rows of a gradient; see log_prob_options.
-  bool zero_padded_columns = false;
-};
-
-namespace detail::forwarding {
-
-/// \throws invalid_input where the loss needs a count that was not given.
-template <class L>
-global_counts counts_of(const forward_options& options) {
-  const auto count = [](bool needed, const char* name, double value) {
-    if (!std::isnan(value)) return value;
-    if (needed) reject(name, "not given", "the loss, or a metric of it, is divided by it");
-    return 0.0;
-  };
-  return {count(detail::needs_tokens<L>, "global_valid_toks", options.global_valid_toks),
-          count(detail::needs_sequences<L>, "global_valid_seqs", options.global_valid_seqs)};
-}
-
-}  // namespace detail::forwarding
 
 /// A loss with everything that it needs; calling it gives the loss and the metrics, and the
 /// gradient where asked. It owns the batch and what was made of it; the logits are the model's.
@@ -123,7 +79,7 @@ class bound_loss {
  private:
   template <class G>
   result_type evaluate(const matrix_view<G>& gradient) const {
-    const loss_options options{.counts = detail::forwarding::counts_of<L>(p_.options),
+    const loss_options options{.counts = detail::step_counts<L>(p_.options),
                                .temperature = p_.temperature,
                                .cp_normalize = p_.options.cp_normalize,
                                .pass = p_.options.pass,
