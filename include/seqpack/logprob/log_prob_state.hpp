@@ -1,5 +1,5 @@
 /// \file
-/// What a forward pass over rows of logits leaves: the results of each row, and their memory.
+/// The results of a forward pass over rows of logits, and their memory.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace seqpack {
 
-/// What the forward pass leaves for each row of logits: rows elements each, in float, or double for
-/// double logits.
+/// The results of each row of logits: as many elements each as there are rows, in float, or double
+/// for double logits.
 template <class C>
 struct label_log_prob_rows {
   row_view<C> log_probs;  ///< of the label; 0 for an ignored one
@@ -23,13 +23,13 @@ struct label_log_prob_rows {
       {};  ///< of the row's distribution, in nats, 0 for an ignored label; optional
 };
 
-/// What a forward pass over the rows of one shard leaves, with its memory: the labels, the log-probabilities and
-/// what the backward pass needs. O(T / CP) memory with an owner.
+/// The results of the rows of one shard with their memory, O(T / CP): the labels, the
+/// log-probabilities and what the backward pass needs.
 template <class C>
 class log_prob_state {
  public:
   log_prob_state() = default;
-  /// Room for `rows` rows; the entropy where asked.
+  /// Allocates memory for `rows` rows, with the entropy where asked.
   template <executor E>
   log_prob_state(const E& where, offset_t rows, bool with_entropy = false)
       : labels_(where, rows), numbers_(where, (with_entropy ? 4 : 3) * rows) {
@@ -43,7 +43,7 @@ class log_prob_state {
   row_view<std::int64_t> labels() const { return labels_.rows(); }
   /// The results of each row.
   const label_log_prob_rows<C>& rows() const noexcept { return rows_; }
-  /// For callers that must keep the results.
+  /// What keeps the results alive.
   const std::shared_ptr<void>& owner() const noexcept { return numbers_.owner(); }
 
  private:

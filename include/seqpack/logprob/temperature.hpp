@@ -1,5 +1,6 @@
 /// \file
-/// The temperature: what logits are divided by, and where that is done.
+/// The temperature that logits are divided by: in the pass that reads them anyway, where
+/// detail/softmax.hpp multiplies by its reciprocal, or in their memory by scale_logits.
 #pragma once
 
 #include <type_traits>

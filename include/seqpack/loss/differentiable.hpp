@@ -1,5 +1,5 @@
 /// \file
-/// What a loss returns: a value and its derivatives.
+/// The result of a loss function: a value and its derivatives.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 /// \file
-/// What a loss is: a function of a sequence, or of a few that belong together, that gives a value
-/// and its derivative.
+/// The concept of a loss: a function of a sequence, or of a tuple of them, that gives a value and
+/// its derivative.
 #pragma once
 
 #include <concepts>

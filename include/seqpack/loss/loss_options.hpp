@@ -1,5 +1,5 @@
 /// \file
-/// Options of the evaluation of a loss.
+/// Options of evaluate_loss.
 #pragma once
 
 #include "seqpack/logprob/temperature.hpp"
@@ -7,14 +7,14 @@
 
 namespace seqpack {
 
-/// How a loss goes through the packed row. Both ways give the same to the last bit for losses on
+/// The pass of a loss over the packed row. Both ways give the same to the last bit for losses on
 /// log-probabilities; one on logits only knows the second.
 enum class loss_pass {
   fused,        ///< all sequences at once: a fixed number of launches and collectives per batch
   per_sequence  ///< one tuple after the other: memory for the longest one alone
 };
 
-/// Options of an evaluation.
+/// Options of the evaluation of a loss.
 struct loss_options {
   global_counts counts = {};  ///< of the global batch; see count_valid
   /// Of the logits; finite and above 0.
@@ -25,7 +25,7 @@ struct loss_options {
   loss_pass pass = loss_pass::fused;
   /// Every tensor-parallel rank has all columns, as of a value head. For losses on logits.
   bool replicated_columns = false;
-  /// Writes 0 to what is between the rows of the gradient; see log_prob_options.
+  /// Writes 0 between the rows of the gradient; see log_prob_options.
   bool zero_padded_columns = false;
 };
 

@@ -12,7 +12,7 @@
 
 namespace seqpack {
 
-/// How contributions to a metric become one number.
+/// The reduction of the contributions to a metric.
 enum class metric_kind {
   sum,
   mean,  ///< a sum over a global count, so that the values of micro-batches and ranks add up

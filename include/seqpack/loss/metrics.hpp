@@ -52,7 +52,7 @@ class metric_values<metric_list<Metrics...>> {
   }
 
   /// Takes in the values of another micro-batch or rank: sums and means add up, min and max skip
-  /// who had nothing.
+  /// values of nothing.
   constexpr metric_values& merge(const metric_values& other) {
     std::size_t k = 0;
     ((values_[k] = detail::metric_math::combine(Metrics::kind, values_[k], other.values_[k]), ++k),

@@ -1,5 +1,5 @@
 /// \file
-/// What a loss sees of a sequence: its fields, its targets, and the output of the model for them.
+/// A sequence as a loss sees it: its fields, its targets, and the output of the model for them.
 #pragma once
 
 #include <cstddef>

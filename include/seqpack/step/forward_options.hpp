@@ -20,9 +20,9 @@ struct forward_options {
   double temperature = 1;             ///< of logits; finite and above 0
   bool cp_normalize = true;           ///< see loss_options
   loss_pass pass = loss_pass::fused;  ///< how the loss goes through the packed row
-  /// Divides the logits by the temperature in the model's memory, for callers that read the output. Without
-  /// it they stay as they are, and the loss takes the temperature in its own pass. The gradient is
-  /// with respect to what the model has given, in both cases.
+  /// Divides the logits by the temperature in the model's memory, for callers that read the output.
+  /// Without it they stay as they are, and the loss takes the temperature in its own pass. The
+  /// gradient is with respect to what the model has given, in both cases.
   bool scale_in_place = false;
   /// Before anything else is sent, every rank of both groups tells the others whether its batch,
   /// then its model and output, and then the call of its loss can be used, so that all ranks
@@ -30,7 +30,7 @@ struct forward_options {
   /// refuses its input leaves the others waiting until their deadline. The same on all ranks, as
   /// all options are.
   bool check_all_ranks = true;
-  /// Writes 0 to what is between the rows of a gradient; see log_prob_options.
+  /// Writes 0 between the rows of a gradient; see log_prob_options.
   bool zero_padded_columns = false;
 };
 

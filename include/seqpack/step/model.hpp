@@ -1,5 +1,5 @@
 /// \file
-/// What a model is: a function from packed, sharded tokens to rows of logits, or of values.
+/// The concept of a model: a function from packed, sharded tokens to rows of logits, or of values.
 #pragma once
 
 #include <type_traits>
@@ -16,13 +16,13 @@ enum class attention_input {
   mask                ///< a causal mask, and position ids
 };
 
-/// What the rows of a model's output are.
+/// The kind of a model's output.
 enum class output_kind {
   logits,     ///< unnormalised log-probabilities of a vocabulary; a temperature divides them
   value_head  ///< values, [.., 1] or of any width, which no temperature touches
 };
 
-/// What a model gives back: one row per token of its shard. The memory is the model's, and must
+/// The result of a model: one row per token of its shard. The memory is the model's, and must
 /// live until the loss has been called; the gradient may be written to it.
 template <logit T>
 struct model_output {

@@ -1,5 +1,5 @@
 /// \file
-/// What a model is called with.
+/// The input of a model.
 #pragma once
 
 #include <concepts>
@@ -19,7 +19,8 @@ struct packed_field {
   row_view<const T> rows;
 };
 
-/// The part that is the same for every model. All arrays are of this rank's shard, where the executor works.
+/// The part that is the same for every model. All arrays are of this rank's shard, where the
+/// executor works.
 template <class View, std::integral Id, class... Packed>
 struct model_input : Packed... {
   using index_type = typename View::index_type;

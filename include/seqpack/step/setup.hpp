@@ -1,5 +1,5 @@
 /// \file
-/// What stays the same from step to step: packing, lengths and groups.
+/// The setup of training steps: what stays the same from one to the next.
 #pragma once
 
 #include <memory>

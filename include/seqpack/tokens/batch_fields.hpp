@@ -87,9 +87,9 @@ SEQPACK_HD constexpr const auto& sequences_of(Tag, const List& list) {
 template <class X>
 using asked_fields = typename detail::asked<X>::type;
 
-/// What a training step takes: a batch declares its fields, among them input_ids, of integers.
-/// `fields()` is called where it is needed; the memory behind its views belongs to the batch or to
-/// whom the batch says.
+/// The input of a training step: a batch declares its fields, among them input_ids, of integers.
+/// `fields()` is called where it is needed; the memory of its views belongs to the batch, or to an
+/// owner that outlives it.
 ///
 ///     struct text {
 ///       std::vector<int> lengths;

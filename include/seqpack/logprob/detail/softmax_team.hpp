@@ -105,9 +105,10 @@ class chunk_sums {
   compensated_sum<C> weighted_;
 };
 
-/// One read of a row, as on the host, by the threads of a team, each of which returns it. Columns are added up in an order
-/// that depends on their number and on that of the threads: not on the address of the row. A chunk
-/// is summed as a tree, the chunks of a thread one after the other, compensated.
+/// One read of a row, as on the host, by the threads of a team, each of which returns it. Columns
+/// are added up in an order that depends on their number and on that of the threads: not on the
+/// address of the row. A chunk is summed as a tree, the chunks of a thread one after the other,
+/// compensated.
 template <bool Entropy, team Team, class T, class C>
 SEQPACK_HD part<C> scan_row(const Team& team, const T* x, offset_t n, C scale) {
   constexpr int length = detail::length<T>;

@@ -1,5 +1,5 @@
 /// \file
-/// What is wrong with a loss, in words: one static_assert for each thing, and no other error.
+/// Diagnoses a loss: one static_assert for each thing that is wrong, and no other error.
 // For the folders above too.
 #pragma once
 

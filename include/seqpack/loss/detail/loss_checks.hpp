@@ -1,5 +1,5 @@
 /// \file
-/// What a loss needs of a batch, of logits and of options, and which counts it is divided by.
+/// Checks of the batch, the logits and the options of a loss, and the counts that it needs.
 // For the folders above too.
 #pragma once
 
