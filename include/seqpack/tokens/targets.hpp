@@ -6,7 +6,7 @@
 
 namespace seqpack {
 
-/// Rules for sequences that hold several documents, with an end-of-document token behind each.
+/// Rules for sequences that hold several documents, with an end-of-document token after each.
 struct document_options {
   offset_t end_of_document = 0;       ///< the token, which is a part of the document it ends
   bool reset_position_ids = false;    ///< positions begin at 0 in every document
