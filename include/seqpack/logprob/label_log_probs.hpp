@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/self.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/view.hpp"
@@ -19,6 +19,7 @@
 #include "seqpack/logprob/detail/temperature.hpp"
 #include "seqpack/logprob/log_prob_state.hpp"
 #include "seqpack/logprob/logits.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 
@@ -72,7 +73,7 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
                      const label_log_prob_rows<C>& out, const log_prob_options& options = {}) {
   static_assert(std::same_as<C, compute_type<T>>,
                 "log-probabilities are float, and double where the logits are");
-  [[maybe_unused]] const auto named = name_operation(tp, "label_log_probs");
+  [[maybe_unused]] const auto named = detail::name_operation(tp, "label_log_probs");
   const auto check = [&] {
     detail::require_same_stream(where, tp);
     detail::require_labelled_logits(logits, columns, labels);
@@ -92,10 +93,8 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
     if constexpr (host_executor<E>) detail::require_labels(labels, columns);
     return detail::reciprocal<C>(options.temperature);
   };
-  self_communicator nobody;
   const std::uint64_t mark = mark_of(logits.rows, out.entropy.data != nullptr, options.temperature);
-  const C scale =
-      options.check_all_ranks ? together(tp, nobody, "label_log_probs", check, mark) : check();
+  const C scale = options.check_all_ranks ? together(tp, "label_log_probs", check, mark) : check();
   if (options.check_all_ranks || tp.size() == 1) detail::require_tiling(tp, columns);
 
   [[maybe_unused]] const auto here = detail::make_current(tp);

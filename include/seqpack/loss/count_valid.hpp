@@ -79,7 +79,7 @@ global_counts count_valid(const E& where, const B& batch, const Lengths& lengths
 template <communicator DP>
 global_counts sum_counts(DP& group, const global_counts& mine) {
   global_counts sum;
-  for (const auto& counts : detail::exchanging::exchange_records(group, "sum_counts", mine)) {
+  for (const auto& counts : detail::exchange_records(group, "sum_counts", mine)) {
     sum += counts;
   }
   return sum;

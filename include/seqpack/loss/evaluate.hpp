@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout.hpp"
@@ -17,6 +18,7 @@
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/loss_options.hpp"
 #include "seqpack/loss/loss_result.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
 

@@ -18,7 +18,7 @@
 #include "seqpack/loss/detail/loss_checks.hpp"
 #include "seqpack/loss/loss_options.hpp"
 #include "seqpack/loss/loss_result.hpp"
-#include "seqpack/parallel/group_execution.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/step/detail/step_counts.hpp"
 #include "seqpack/step/forward_options.hpp"

@@ -18,6 +18,8 @@
 #include "seqpack/logprob/temperature.hpp"
 #include "seqpack/loss/detail/checked_loss.hpp"
 #include "seqpack/loss/loss.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
+#include "seqpack/parallel/detail/verdict.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/step/bound_loss.hpp"
@@ -133,7 +135,7 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
   std::optional<column_range> columns;
   if (!failed) columns = output.columns;
   std::exception_ptr refused;
-  detail::agreeing::nesting(failed, [&] {
+  detail::nesting(failed, [&] {
     if (scalable) refused = detail::columns_refused(setup, columns, options);
   });
   detail::checked_by_ranks(

@@ -88,7 +88,7 @@ void require_tiling(TP& tp, const std::optional<column_range>& mine) {
     if (mine) require_all_columns(*mine);
     return;
   }
-  const auto records = exchanging::exchange_records(
+  const auto records = exchange_records(
       tp, "vocabulary columns", column_record{mine.has_value(), mine.value_or(column_range{})});
   for (const column_record& r : records) {
     if (!r.known) return;
@@ -96,11 +96,11 @@ void require_tiling(TP& tp, const std::optional<column_range>& mine) {
   const auto refuse = [&](std::size_t r, const std::string& must) {
     const column_range& found = records[r].columns;
     const group_rank rank{static_cast<offset_t>(r)};
-    throw collective_mismatch(
-        rank, "vocabulary columns on " + exchanging::rank_name(tp.members(), rank),
-        "[" + std::to_string(found.first) + ", " + std::to_string(found.last) + ") of " +
-            std::to_string(found.total),
-        must);
+    throw collective_mismatch(rank, "vocabulary columns on " + rank_name(tp.members(), rank),
+                              "[" + std::to_string(found.first) + ", " +
+                                  std::to_string(found.last) + ") of " +
+                                  std::to_string(found.total),
+                              must);
   };
   const offset_t total = records.front().columns.total;
   offset_t end = 0;

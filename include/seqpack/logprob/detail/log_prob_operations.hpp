@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"

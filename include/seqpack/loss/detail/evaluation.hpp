@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
@@ -25,7 +26,7 @@
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/loss_options.hpp"
 #include "seqpack/loss/loss_result.hpp"
-#include "seqpack/parallel/group_execution.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack::detail {

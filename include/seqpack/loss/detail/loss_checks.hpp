@@ -18,7 +18,7 @@
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/loss_options.hpp"
 #include "seqpack/loss/metric.hpp"
-#include "seqpack/parallel/group_execution.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
 #include "seqpack/tokens/detail/targets.hpp"
 
