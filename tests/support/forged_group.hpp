@@ -16,6 +16,7 @@
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/error.hpp"
+#include "seqpack/comm/split.hpp"
 
 namespace seqpack::testing {
 
@@ -43,7 +44,7 @@ class forged_group : public communicator_base<forged_group> {
   void join_broadcast(offset_t, group_rank) { ++data_moves; }
   void wait() {}
   forged_group split(std::optional<offset_t> colour, offset_t key) {
-    detail::agree_on_split(*this, colour, key);
+    members_of_split(*this, colour, key);
     return forged_group(change_);
   }
   std::shared_ptr<void> allocate(offset_t bytes) {

@@ -79,10 +79,27 @@ struct memory_location {
 /// - `C::on_device`: whether it moves device memory
 /// - `C::template reduces<T>`: whether it can reduce elements of type T
 ///
-/// A model whose engine may still use memory after an exception also has `c.keep(memory)`, which
-/// keeps what `c.allocate` returned.
+/// Members that the library calls where a model has them:
+///
+/// - `c.keep(memory)`: keeps what `c.allocate` returned, where the engine may still use it after an
+///   exception
+/// - `c.stream()`: the stream of the operations; a call with an executor of another one is refused
+/// - `c.make_current()`: makes the group's device the current one for as long as the result lives
+/// - `c.name_operation(name)`, `c.left_out_of(members)`: for the texts of errors; communicator_base has
+///   them
 ///
 /// Elements are trivially copyable and travel as bytes; only reductions depend on the type.
+///
+/// Of a model the library also expects that
+///
+/// - `mine` of all_gather may be this rank's part of `all`, and `in` of all_reduce may be `out`
+/// - an operation of no elements sends nothing, and needs no arrays
+/// - all_reduce gives the same bits on all ranks
+/// - split begins with members_of_split, so that it is checked on all ranks
+/// - after an exception that is no invalid_input it refuses everything with a communication_error
+///
+/// communicator_base does what can be done without an engine. One thread at a time uses a
+/// communicator.
 template <class C>
 concept communicator =
     std::movable<C> &&

@@ -28,6 +28,7 @@
 #include "seqpack/comm/detail/mpi_types.hpp"
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/mpi_environment.hpp"
+#include "seqpack/comm/split.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/source_location.hpp"
@@ -166,7 +167,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   mpi_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
     const auto named = name_operation("split");
-    auto [place, members] = detail::agree_on_split(*this, colour, key);
+    auto [place, members] = members_of_split(*this, colour, key);
     const group_seat seat{std::move(members), me()};
     run("MPI_Ibarrier", [&](MPI_Request& request) { return MPI_Ibarrier(get(), &request); });
     MPI_Comm made = MPI_COMM_NULL;

@@ -33,6 +33,7 @@
 #include "seqpack/comm/nccl_error.hpp"
 #include "seqpack/comm/nccl_type.hpp"
 #include "seqpack/comm/rank.hpp"
+#include "seqpack/comm/split.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/source_location.hpp"
@@ -288,7 +289,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// captured.
   nccl_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
-    auto [place, members] = detail::agree_on_split(*this, colour, key);
+    auto [place, members] = members_of_split(*this, colour, key);
     group_seat seat{std::move(members), me()};
     const int my_colour = place ? static_cast<int>(*place) : NCCL_SPLIT_NOCOLOR;
     const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;

@@ -60,10 +60,10 @@ namespace seqpack {
 /// is an error on this rank alone. Does not synchronise, but that on a device the layout, with
 /// loss_pass::per_sequence of each tuple, is copied there as to_device does; reading the result
 /// waits.
-template <executor E, class P, class C, class Index, communicator CP, communicator TP, batch B,
+template <executor E, class C, class Index, communicator CP, communicator TP, batch B,
           class GivenLoss, logit T, logit G = std::remove_const_t<T>>
   requires gathers_on<E, CP> && gathers_on<E, TP>
-auto evaluate_loss(const E& where, const packed_layout<P, C, Index>& layout, CP& cp, TP& tp,
+auto evaluate_loss(const E& where, const packed_layout<C, Index>& layout, CP& cp, TP& tp,
                    const B& batch, const GivenLoss& given, const matrix_view<T>& logits,
                    const column_range& columns, const loss_options& options,
                    const matrix_view<G>& gradient = {}) {

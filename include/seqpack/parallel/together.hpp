@@ -11,6 +11,7 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/core/config.hpp"
+#include "seqpack/layout/detail/hash.hpp"
 #include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/parallel/detail/verdict.hpp"
 

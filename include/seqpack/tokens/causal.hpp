@@ -14,7 +14,7 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/move/field.hpp"
+#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/tokens/detail/causal.hpp"
 #include "seqpack/tokens/per_token.hpp"
 

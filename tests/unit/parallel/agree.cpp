@@ -37,8 +37,7 @@ BOOST_AUTO_TEST_CASE(no_member_is_refused) {
 
 BOOST_AUTO_TEST_CASE(layout_without_arrays_is_refused) {
   self_communicator group;
-  const layout_view<no_padding, no_context_parallel> view{
-      .sequences = 1, .segments = 1, .total = 4};
+  const layout_view<no_context_parallel> view{.sequences = 1, .segments = 1, .total = 4};
   BOOST_CHECK_EXCEPTION(agree(group, view), invalid_input,
                         refused("the layout's cu_seqlens", "null", "needs its arrays"));
 }

@@ -13,6 +13,7 @@
 
 #include "seqpack/comm/self.hpp"
 #include "seqpack/layout/layout.hpp"
+#include "support/as_device.hpp"
 #include "support/context_gather_suite.hpp"
 #include "support/refused.hpp"
 
@@ -97,13 +98,13 @@ struct seqpack::executor_traits<device_like> {
   static constexpr bool on_device = true;
   template <class Op>
   static void run(device_like, const Op& op) {
-    for (offset_t unit = 0; unit < op.units(); ++unit) op(unit);
+    run_as_device(op);
   }
 };
 
 namespace {
 
-using pair_layout = packed_layout<padding<each_multiple_of<4>>, context_parallel<2>>;
+using pair_layout = packed_layout<context_parallel<2>>;
 using pair_view = pair_layout::view_type;
 
 template <class E, class C, class L, class T>
@@ -316,7 +317,7 @@ BOOST_FIXTURE_TEST_CASE(no_member_and_no_arrays, fixture) {
         all_gather_unpack(host, none, layout, target(), workspace, {.check_all_ranks = together}),
         invalid_input, refused("caller", "world rank 0", "it must be a member of the group"));
   }
-  const layout_view<no_padding, context_parallel<2>> view{
+  const layout_view<context_parallel<2>> view{
       .sequences = 1, .segments = 1, .batch = 2, .total = 8};
   BOOST_CHECK_EXCEPTION(all_gather_unpack(host, group, view, target(), workspace), invalid_input,
                         refused("the layout's cu_seqlens", "null", "needs its arrays"));

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -153,59 +152,6 @@ std::vector<Record> exchange_records(C& group, std::string_view operation, const
                  reinterpret_cast<std::byte*>(received.data()), sizeof(envelope));
   require_one_operation(group.members(), received);
   return read_records<Record>(group.members(), received);
-}
-
-/// One rank's part of a split.
-struct split_record {
-  bool joins = false;
-  offset_t colour = 0;
-  offset_t key = 0;
-
-  void write(records::writer& to) const {
-    to.flag(joins);
-    to.put(colour);
-    to.put(key);
-  }
-  static split_record read(records::reader& from) {
-    const bool joins = from.flag("part in the split");
-    const auto colour = from.get<offset_t>();
-    return {joins, colour, from.get<offset_t>()};
-  }
-};
-
-/// The group that a rank is in after a split: its place in the order of all colours, and who is in
-/// it. No group for a rank that names no colour.
-struct split_result {
-  std::optional<offset_t> group;
-  group_members members;
-};
-
-/// One collective, complete on return; the same on all ranks of a group.
-template <communicator C>
-split_result agree_on_split(C& parent, std::optional<offset_t> colour, offset_t key) {
-  const auto records =
-      exchange_records(parent, "split", split_record{colour.has_value(), colour.value_or(0), key});
-  if (!colour) return {};
-
-  std::vector<offset_t> colours;
-  std::vector<std::size_t> mine;
-  for (std::size_t r = 0; r < records.size(); ++r) {
-    if (!records[r].joins) continue;
-    colours.push_back(records[r].colour);
-    if (records[r].colour == *colour) mine.push_back(r);
-  }
-  std::sort(colours.begin(), colours.end());
-  colours.erase(std::unique(colours.begin(), colours.end()), colours.end());
-  std::stable_sort(mine.begin(), mine.end(),
-                   [&](std::size_t a, std::size_t b) { return records[a].key < records[b].key; });
-
-  std::vector<world_rank> members;
-  members.reserve(mine.size());
-  for (const std::size_t r : mine) {
-    members.push_back(parent.members().to_world({static_cast<offset_t>(r)}));
-  }
-  const auto place = std::lower_bound(colours.begin(), colours.end(), *colour);
-  return {place - colours.begin(), group_members(std::move(members))};
 }
 
 }  // namespace seqpack::detail

@@ -74,7 +74,6 @@ struct log_prob_scan {
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(T)}; }
   offset_t row_work() const noexcept { return row_bytes(); }
-  offset_t units() const noexcept { return logits.rows; }
 
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
@@ -85,7 +84,6 @@ struct log_prob_scan {
             label_logit(first));
     }
   }
-  SEQPACK_HD void operator()(offset_t row) const { (*this)(single_thread{}, row); }
   template <team Team>
   SEQPACK_HD void operator()(const Team& team, offset_t row) const {
     // Loaded before the row, not behind it, where nothing would hide how long that takes.
@@ -133,7 +131,6 @@ struct log_prob_merge {
 
   offset_t rows() const noexcept { return out.log_probs.rows; }
   offset_t row_bytes() const noexcept { return 4 * offset_t{sizeof(C)}; }
-  offset_t units() const noexcept { return out.log_probs.rows; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }
@@ -164,7 +161,6 @@ struct log_prob_backward {
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return width * offset_t{sizeof(G)}; }
   offset_t row_work() const noexcept { return logits.columns * max_of(sizeof(T), sizeof(G)); }
-  SEQPACK_HD offset_t units() const noexcept { return logits.rows * width; }
 
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
@@ -187,16 +183,6 @@ struct log_prob_backward {
     }
   }
   // Each element is read before it is written, also where the gradient overwrites the logits.
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = divide(unit, width);
-    const offset_t column = unit - row * width;
-    G& out = gradient.at(row)[column];
-    const offset_t label = labels[row];
-    const C derivative = derivatives[row];
-    out = column >= logits.columns || skipped(label, derivative)
-              ? static_cast<G>(0.0F)
-              : function_of(row, label, derivative)(column, 0, logits.at(row)[column]);
-  }
   template <team Team>
   SEQPACK_HD void operator()(const Team& team, offset_t row) const {
     const offset_t label = labels[row];

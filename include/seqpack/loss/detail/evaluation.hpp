@@ -13,7 +13,6 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/layout/layout.hpp"
-#include "seqpack/layout/layout_part.hpp"
 #include "seqpack/layout/place_on.hpp"
 #include "seqpack/logprob/detail/shard_log_probs.hpp"
 #include "seqpack/logprob/label_log_probs.hpp"
@@ -118,8 +117,8 @@ struct loss_evaluation {
   }
 
   /// One tuple after the other, each with a layout of its own.
-  template <class P, class CPPolicy, class Index>
-  void per_sequence(const packed_layout<P, CPPolicy, Index>& layout,
+  template <class CPPolicy, class Index>
+  void per_sequence(const packed_layout<CPPolicy, Index>& layout,
                     const matrix_view<const T>& logits, const matrix_view<G>& gradient,
                     double* results) const {
     const auto view = layout.view();
@@ -157,10 +156,10 @@ double level_factor(const global_counts& counts) {
 /// Evaluates a loss whose batch has been checked.
 /// \param layout on the host
 /// \param view the same layout where the executor works
-template <executor E, communicator CP, communicator TP, class P, class C, class Index, class View,
+template <executor E, communicator CP, communicator TP, class C, class Index, class View,
           class Fields, class L, class T, class G>
 loss_result<E, typename L::metrics> run_loss(
-    const E& where, CP& cp, TP& tp, const packed_layout<P, C, Index>& layout, const View& view,
+    const E& where, CP& cp, TP& tp, const packed_layout<C, Index>& layout, const View& view,
     const Fields& fields, const document_rule& rule, const L& loss, const matrix_view<T>& logits,
     const column_range& columns, const matrix_view<G>& gradient, const loss_options& options) {
   using plain = std::remove_const_t<T>;

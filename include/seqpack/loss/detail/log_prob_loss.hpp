@@ -40,11 +40,9 @@ struct log_prob_loss_operation {
   /// order, whatever else is in its batch and however that is padded: those for a few thousand
   /// tokens.
   offset_t row_work() const noexcept { return offset_t{64} * 1024; }
-  offset_t units() const noexcept { return rows(); }
   void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) (*this)(first);
+    for (; first < last; ++first) (*this)(single_thread{}, first);
   }
-  SEQPACK_HD void operator()(offset_t n) const { (*this)(single_thread{}, n); }
   template <team Team>
   SEQPACK_HD void operator()(const Team& team, offset_t n) const {
     using metrics = typename L::metrics;

@@ -37,12 +37,10 @@ struct assemble_logits_operation {
 
   offset_t rows() const noexcept { return out.rows; }
   offset_t row_bytes() const noexcept { return out.payload * offset_t{sizeof(C)}; }
-  SEQPACK_HD offset_t units() const noexcept { return out.rows; }
   void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) (*this)(first);
+    for (; first < last; ++first) (*this)(single_thread{}, first);
   }
   offset_t row_work() const noexcept { return row_bytes(); }
-  SEQPACK_HD void operator()(offset_t row) const { (*this)(single_thread{}, row); }
   template <team Team>
   SEQPACK_HD void operator()(const Team& team, offset_t row) const {
     C* const to = out.at(row);
@@ -76,15 +74,10 @@ struct zero_rows_operation {
 
   offset_t rows() const noexcept { return out.rows; }
   offset_t row_bytes() const noexcept { return out.columns * offset_t{sizeof(G)}; }
-  SEQPACK_HD offset_t units() const noexcept { return out.rows * out.columns; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
       std::fill_n(out.at(first), out.columns, static_cast<G>(0.0F));
     }
-  }
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = divide(unit, out.columns);
-    out.at(row)[unit - row * out.columns] = static_cast<G>(0.0F);
   }
   offset_t row_work() const noexcept { return row_bytes(); }
   template <team Team>
@@ -110,7 +103,6 @@ struct logits_loss_operation {
 
   offset_t rows() const noexcept { return 1; }
   offset_t row_bytes() const noexcept { return logits.rows * logits.payload * offset_t{sizeof(C)}; }
-  offset_t units() const noexcept { return 1; }
   void process(offset_t, offset_t) const { (*this)(0); }
   SEQPACK_HD void operator()(offset_t) const {
     clear_tuple_row(results, typename L::metrics{});

@@ -52,14 +52,12 @@ struct loss_total_operation {
 
   offset_t rows() const noexcept { return tuple_row_size<L>; }
   offset_t row_bytes() const noexcept { return sizeof(double); }
-  offset_t units() const noexcept { return tuple_row_size<L>; }
   void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) (*this)(first);
+    for (; first < last; ++first) (*this)(single_thread{}, first);
   }
   offset_t row_work() const noexcept {
     return count * tuple_row_size<L> * offset_t{sizeof(double)};
   }
-  SEQPACK_HD void operator()(offset_t column) const { (*this)(single_thread{}, column); }
   template <team Team>
   SEQPACK_HD void operator()(const Team& team, offset_t column) const {
     const metric_kind kind = kind_of_column(column, typename L::metrics{});

@@ -35,9 +35,9 @@ namespace seqpack::detail::context_gathering {
 template <class T>
 using given_rows = std::optional<row_view<T>>;
 
-/// The workspace of a call, and its memory where the caller gave none.
+/// Rows of all shards: the caller's workspace, or memory that the group has allocated.
 template <class T>
-struct workspace {
+struct shard_rows {
   row_view<T> rows;
   std::shared_ptr<void> memory;
 };
@@ -45,11 +45,11 @@ struct workspace {
 /// Checks of this rank alone, or, where asked, of all ranks together.
 /// \param prepare checks everything, allocates what is missing and returns it
 template <class T, executor E, communicator C, layout L, class Prepare>
-workspace<T> prepared(C& group, std::string_view operation, const L& layout, offset_t payload,
-                      bool check_all_ranks, const Prepare& prepare) {
+shard_rows<T> prepared(C& group, std::string_view operation, const L& layout, offset_t payload,
+                       bool check_all_ranks, const Prepare& prepare) {
   group.rank();  // throws alone, and before anything is sent, where the caller is no member
   if (!check_all_ranks) return prepare();
-  workspace<T> result;
+  shard_rows<T> result;
   call_record mine;
   mine.numbers = {{{"payload", static_cast<std::uint64_t>(payload)}, {"element size", sizeof(T)}}};
   const auto own = attempt(mine, "the call", group.members(), [&] {
@@ -93,8 +93,7 @@ row_view<T> part_of(const row_view<T>& all, group_rank rank, offset_t rows) {
 }
 
 template <class T, communicator C, class View>
-workspace<T> make_workspace(C& group, const View& view, offset_t payload,
-                            const given_rows<T>& given) {
+shard_rows<T> rows_for(C& group, const View& view, offset_t payload, const given_rows<T>& given) {
   if (group.size() == 1) return {};
   if (given) return {*given, nullptr};
   const offset_t rows = view.rows(all_shards);
@@ -188,7 +187,7 @@ void gather(std::string_view operation, const E& where, C& group, const L& layou
   [[maybe_unused]] const auto named = name_operation(group, operation);
   const auto work = prepared<T, E>(group, operation, layout, mine.payload, check_all_ranks, [&] {
     check();
-    return make_workspace(group, view, mine.payload, given);
+    return rows_for(group, view, mine.payload, given);
   });
   row_view<const T> gathered = mine;  // the rows of the only rank are all rows
   [[maybe_unused]] const auto here = make_current(group);
@@ -237,7 +236,7 @@ void reduce(std::string_view operation, const E& where, C& group, const L& layou
   [[maybe_unused]] const auto named = name_operation(group, operation);
   const auto work = prepared<T, E>(group, operation, layout, mine.payload, check_all_ranks, [&] {
     check();
-    return make_workspace(group, view, mine.payload, given);
+    return rows_for(group, view, mine.payload, given);
   });
   [[maybe_unused]] const auto here = make_current(group);
   const bool alone = group.size() == 1;

@@ -10,6 +10,7 @@
 
 #include "seqpack/comm/broadcast.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/split.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "support/forged_group.hpp"
 

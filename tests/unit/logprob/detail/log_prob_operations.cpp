@@ -24,11 +24,6 @@ struct by_one_thread : Op {
     for (; first < last; ++first) static_cast<const Op&>(*this)(single_thread{}, first);
   }
 };
-/// The same by units, as executors without teams do it.
-template <class Op>
-void execute_units(const Op& op) {
-  for (offset_t unit = 0; unit < op.units(); ++unit) op(unit);
-}
 
 /// Both forms of an operation leave the same in two arrays, apart from rounding.
 template <class T>
@@ -80,7 +75,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_form_for_many_threads_does_the_same, T, comput
     const auto forward = rows(numbers);
     const label_log_prob_rows<const C> read{forward.log_probs, forward.max, forward.sum,
                                             forward.entropy};
-    std::vector<C> gradient(logits.size()), found(logits.size()), by_units(logits.size());
+    std::vector<C> gradient(logits.size()), found(logits.size());
     const auto backward = [&](std::vector<C>& out) {
       const matrix_view<C> to(out.data(), 4, columns);
       return detail::log_prob_backward<T, C, C>{
@@ -89,8 +84,6 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_form_for_many_threads_does_the_same, T, comput
     execute(host, backward(gradient));
     execute(host, by_one_thread<detail::log_prob_backward<T, C, C>>{backward(found)});
     check_near(found, gradient, allowed);
-    execute_units(backward(by_units));
-    check_near(by_units, gradient, allowed);
     if (columns > 1) BOOST_TEST(gradient[static_cast<std::size_t>(columns / 2)] > 0);
     for (offset_t v = 0; v < columns; ++v) {
       BOOST_TEST(found[static_cast<std::size_t>(columns + v)] == 0);
