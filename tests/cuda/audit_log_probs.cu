@@ -7,6 +7,7 @@
 #include "seqpack/exec/cuda.cuh"
 #include "seqpack/logprob/logits.hpp"
 #include "seqpack/logprob/next_token_logprobs.hpp"
+#include "seqpack/logprob/temperature.hpp"
 #include "support/audit.cuh"
 
 using namespace seqpack;
