@@ -29,7 +29,6 @@
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/layout/place.hpp"
 #include "seqpack/layout/place_on.hpp"
-#include "seqpack/logprob/detail/softmax.hpp"
 #include "seqpack/logprob/label_log_probs.hpp"
 #include "seqpack/logprob/log_prob_state.hpp"
 #include "seqpack/logprob/logits.hpp"
