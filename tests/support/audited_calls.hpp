@@ -201,7 +201,7 @@ inline constexpr std::array audited_programs{
     audited_program{"cuda/audit/capacity.cu", audited::capacity},
     audited_program{"cuda/audit/to_device.cu", audited::to_device},
     audited_program{"cuda/audit/pack.cu", audited::pack},
-    audited_program{"cuda/audit/pack_64.cu", audited::pack_64},
+    audited_program{"cuda/audit_pack_64.cu", audited::pack_64},
     audited_program{"cuda/audit/unpack.cu", audited::unpack},
     audited_program{"cuda/audit/per_token.cu", audited::per_token},
     audited_program{"cuda/audit_train/log_probs.cu", audited::log_probs},

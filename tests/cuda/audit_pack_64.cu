@@ -1,4 +1,5 @@
 // 64 tensors of eight types, of two widths and fills each, go in one launch.
+#define BOOST_TEST_MODULE audit_pack_64
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <tuple>
@@ -7,8 +8,6 @@
 
 #include "seqpack/move/pack.hpp"
 #include "support/audit.cuh"
-
-BOOST_AUTO_TEST_SUITE(audit_pack_64)
 
 using namespace seqpack;
 using namespace seqpack::testing;
@@ -99,7 +98,5 @@ BOOST_AUTO_TEST_CASE(captured_and_replayed_with_other_lengths) {
 }
 
 BOOST_AUTO_TEST_CASE(every_call_was_measured) {
-  require_all_measured("cuda/audit/pack_64.cu");
+  require_all_measured("cuda/audit_pack_64.cu");
 }
-
-BOOST_AUTO_TEST_SUITE_END()
