@@ -38,7 +38,7 @@ void in_a_capacity(nvbench::state& state, nvbench::type_list<Index>) {
   const offset_t longest = round_up(shape.width, shape.each);
   padding how{each_multiple_of<>{shape.each}, fixed_total<>{shape.batch * longest}};
   context_parallel cp{shape.cp};
-  capacity_layout<decltype(how), decltype(cp), Index> layout(
+  capacity_layout<decltype(cp), Index> layout(
       cuda_stream<>(stream), {.sequences = shape.batch, .width = shape.width}, how, cp);
   declare_bytes<Index>(state, shape);
   state.exec([&](nvbench::launch& launch) {

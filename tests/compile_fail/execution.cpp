@@ -15,10 +15,9 @@ using namespace seqpack;
 struct layout_on_a_device {
   static constexpr bool on_device = true;
   using index_type = std::int32_t;
-  using padding_type = no_padding;
   using context_parallel_type = no_context_parallel;
 
-  layout_view<no_padding, no_context_parallel> view() const { return {}; }
+  layout_view<no_context_parallel> view() const { return {}; }
 };
 static_assert(layout<layout_on_a_device>);
 

@@ -9,8 +9,6 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/layout/adopt.hpp"
 #include "seqpack/layout/layout.hpp"
-#include "seqpack/layout/layout_part.hpp"
-#include "seqpack/layout/unpacked_layout.hpp"
 #include "seqpack/tokens/mask.hpp"
 
 namespace {

@@ -269,7 +269,7 @@ class changing_layout {
 
  public:
   static constexpr int longest = 6;
-  using view_type = layout_view<padding_type, cp_type>;
+  using view_type = layout_view<cp_type>;
 
   changing_layout(int batch, offset_t cp)
       : batch_(batch),
@@ -293,7 +293,7 @@ class changing_layout {
     view_.longest_padded = view_.total;
     view_.padded = true;
   }
-  packed_layout<padding_type, cp_type> on_host(int round) const {
+  packed_layout<cp_type> on_host(int round) const {
     return make_layout(audit_lengths(batch_, longest, round), policy_, cp_);
   }
 

@@ -47,7 +47,7 @@ class extent<dynamic> {
  private:
   static constexpr offset_t checked(offset_t value, const char* name) {
     if (value < 1 || value > max_tokens) {
-      reject(name, value, "it must be from 1 to " + std::to_string(max_tokens));
+      reject(name, value, {"it must be from 1 to ", max_tokens});
     }
     return value;
   }

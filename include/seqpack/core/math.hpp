@@ -67,6 +67,12 @@ class fast_divisor {
         static_cast<std::uint64_t>((static_cast<detail::uint128>(x) * reciprocal_) >> 64));
   }
 
+  /// Whether x, x >= 0, is a multiple of the divisor.
+  SEQPACK_HD constexpr bool divides(offset_t x) const noexcept {
+    if (power_of_two_) return (x & (value_ - 1)) == 0;
+    return divide(x) * value_ == x;
+  }
+
   /// The smallest multiple of the divisor that is at least x, x >= 0.
   SEQPACK_HD constexpr offset_t round_up(offset_t x) const noexcept {
     if (power_of_two_) return (x + value_ - 1) & -value_;

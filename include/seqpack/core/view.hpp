@@ -100,7 +100,7 @@ struct row_view {
       : row_view(m.data_handle(), detail::extent_of(m, 0), detail::payload_of(m, 1)) {
     if (rows > 1 && detail::stride_of(m, 0) != payload) {
       reject("stride of dimension 0", detail::stride_of(m, 0),
-             "packed rows must be contiguous, so it must be " + std::to_string(payload));
+             {"packed rows must be contiguous, so it must be ", payload});
     }
   }
   /// A view that only reads, of one that may write.
@@ -171,8 +171,8 @@ class batch_view {
     detail::require_size("width", width);
     detail::require_size("payload", payload);
     if (!detail::product_within(batch, width, max_tokens)) {
-      reject("batch * width", std::to_string(batch) + " * " + std::to_string(width),
-             "a view has at most " + std::to_string(max_tokens) + " positions");
+      reject("batch * width", {batch, " * ", width},
+             {"a view has at most ", max_tokens, " positions"});
     }
     detail::require_elements<T>("batch * width * payload", batch * width, payload);
     require_reach("batch stride", batch, batch_stride);
@@ -241,14 +241,11 @@ class batch_view {
   static constexpr void require_reach(const char* name, offset_t count, offset_t stride) {
     constexpr offset_t most = max_view_bytes / static_cast<offset_t>(sizeof(T));
     if (stride < -most || stride > most) {
-      reject(name, stride,
-             "it must be from " + std::to_string(-most) + " to " + std::to_string(most));
+      reject(name, stride, {"it must be from ", -most, " to ", most});
     }
     const offset_t step = stride < 0 ? -stride : stride;
     if (!detail::product_within(count, step, most)) {
-      reject(name, stride,
-             std::to_string(count) + " steps must reach at most " + std::to_string(most) +
-                 " elements");
+      reject(name, stride, {count, " steps must reach at most ", most, " elements"});
     }
   }
 

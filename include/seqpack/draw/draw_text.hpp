@@ -9,7 +9,6 @@
 #include "seqpack/draw/draw_options.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 

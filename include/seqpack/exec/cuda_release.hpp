@@ -1,6 +1,6 @@
 /// \file
-/// Device memory in the order of a stream, and what becomes of it where it cannot be freed. Needs
-/// the toolkit's headers, and no CUDA compiler.
+/// Freeing device memory in the order of a stream, also in captures, and reporting failures. Needs the
+/// headers of the CUDA toolkit, but no CUDA compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -146,7 +146,7 @@ class open_releases {
     try {
       entries_.push_back(e);
     } catch (const std::bad_alloc&) {
-      ++lost_;  // the next one who asks is told, whatever the stream
+      ++lost_;  // the next call that checks any stream throws
     }
     open_ = entries_.size() + lost_;
   }

@@ -6,17 +6,19 @@
 
 #include <concepts>
 #include <cstdint>
-#include <utility>
+#include <memory>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/core/extent.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/cuda.cuh"
 #include "seqpack/layout/detail/access.hpp"
 #include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/layout/detail/scan.cuh"
+#include "seqpack/layout/layout_status.hpp"
 #include "seqpack/layout/layout_view.hpp"
 
 namespace seqpack {
@@ -37,38 +39,40 @@ struct capacity {
 /// Both arrays have sequences + 1 entries (+ 1 with a ghost); spare ones repeat the last value.
 /// max_seqlen() is the bound of the capacity, has_padding() is true. Lengths that do not fit set
 /// the status and touch nothing out of bounds; check() reads it.
-template <padding_policy Padding, context_parallel_policy ContextParallel,
-          layout_index Index = std::int32_t, device_memory_resource Memory = stream_ordered_memory>
+///
+/// \tparam Rounding how each sequence is padded: extent<> for all paddings of the library, whose
+/// layouts are one type, else the user's own policy
+template <context_parallel_policy ContextParallel, layout_index Index = std::int32_t,
+          class Rounding = extent<>>
 class capacity_layout
-    : public layout_access<capacity_layout<Padding, ContextParallel, Index, Memory>> {
-  static_assert(Padding::has_fixed_total,
-                "deferred validation needs a capacity: give the padding policy a fixed_total");
-
+    : public detail::layout_access<capacity_layout<ContextParallel, Index, Rounding>> {
  public:
   static constexpr bool on_device = true;
-  using padding_type = Padding;
   using context_parallel_type = ContextParallel;
   using index_type = Index;
-  using view_type = layout_view<Padding, ContextParallel, Index>;
+  using view_type = layout_view<ContextParallel, Index>;
 
   /// Allocates everything; the layout is one of no sequences until it is built. One allocation,
   /// three memsets, no synchronisation.
+  /// \param padding with a fixed total
   /// \throws invalid_input for policies that do not fit, a total that Index cannot hold, a negative
   /// capacity; cuda_error
-  template <class Pinned>
+  template <class Memory, class Pinned, padding_policy Padding>
+    requires std::same_as<detail::device_rounding<Padding>, Rounding>
   capacity_layout(const cuda_stream<Memory, Pinned>& where, const capacity& bound,
                   const Padding& padding, const ContextParallel& cp, bool ordered = false)
-      : rules_{padding, cp, bound.width},
-        max_seqlen_(min_of(bound.max_seqlen, padding.fixed_total())),
+      : rules_(
+            detail::rules_of<Index>(detail::rounding_on_device(padding), padding, cp, bound.width)),
+        max_seqlen_(min_of(bound.max_seqlen, rules_.known_total())),
         map_(0, 0, 0, false, 0) {
-    require_policies_fit(padding, cp);
+    detail::require_fixed_total(padding);
     detail::building::require_sizes(bound.sequences, bound.width);
     if (bound.max_seqlen < 0) reject("max_seqlen", bound.max_seqlen, "it must be at least 0");
-    if (padding.fixed_total() > max_total<Index>) {
-      throw_status({layout_error::total_above_range, -1, padding.fixed_total(), max_total<Index>},
-                   "");
+    const offset_t total = rules_.known_total();
+    if (total > max_total<Index>) {
+      detail::throw_status({layout_error::total_above_range, -1, total, max_total<Index>}, "");
     }
-    const offset_t entries = bound.sequences + 1 + has_ghost<Padding>;
+    const offset_t entries = bound.sequences + 1 + rules_.ghost;
     std::size_t scan_bytes = 0;
     // The temporary memory depends on the number of items and on the type of the sums alone.
     using input = detail::building::length_input<Index, Index, Index, false>;
@@ -77,15 +81,21 @@ class capacity_layout
                            where.stream);
     map_ = detail::building::memory_map<Index>(entries, bound.sequences, bound.sequences, ordered,
                                                scan_bytes);
-    memory_ = device_buffer<Memory>(where, map_.bytes());
-    map_.clear(memory_.data(), where.stream);
-    arrays_ = map_.arrays(memory_.data());
-    view_ = detail::building::view_of(arrays_, padding, cp, bound.sequences, bound.sequences);
-    view_.total = padding.fixed_total();
-    view_.longest = min_of(bound.width, view_.total);
-    view_.longest_padded = max_seqlen_;
-    view_.padded = true;
+    memory_ = detail::allocate(where.memory, where.stream, map_.bytes());
+    map_.clear(memory_.get(), where.stream);
+    arrays_ = map_.arrays(memory_.get());
+    const layout_sizes sizes{.sequences = bound.sequences,
+                             .segments = entries - 1,
+                             .real = -1,  // not known
+                             .total = total,
+                             .longest = min_of(bound.width, total),
+                             .longest_padded = max_seqlen_};
+    view_ = detail::building::view_of(arrays_, sizes, bound.sequences, cp);
   }
+
+  // A copy would share what build() writes.
+  capacity_layout(capacity_layout&&) noexcept = default;
+  capacity_layout& operator=(capacity_layout&&) noexcept = default;
 
   const view_type& view() const noexcept { return view_; }
 
@@ -98,8 +108,8 @@ class capacity_layout
   /// \param count device memory: the number of sequences; with an order, of slots
   /// \param order device memory, as many entries as there are slots; only for a layout made with
   /// ordered = true
-  /// \throws invalid_input for a pointer that is null or misaligned, or that points into the layout's own memory,
-  /// which is written; cuda_error
+  /// \throws invalid_input for a pointer that is null or misaligned, or that points into the
+  /// layout's own memory, which is written; cuda_error
   template <std::integral Length, std::integral Count>
   void build(cudaStream_t stream, const Length* lengths, const Count* count,
              const Index* order = nullptr) {
@@ -113,8 +123,8 @@ class capacity_layout
     require_apart(lengths, count, order);
     const auto run = [&](const auto& input) {
       std::size_t bytes = map_.scan_bytes();
-      map_.prepare(memory_.data(), stream);
-      detail::building::scan(map_.scan_memory(memory_.data()), bytes, store_for(input), stream);
+      map_.prepare(memory_.get(), stream);
+      detail::building::scan(map_.scan_memory(memory_.get()), bytes, store_for(input), stream);
     };
     const offset_t slots = view_.sequences;
     if (order == nullptr) {
@@ -135,11 +145,11 @@ class capacity_layout
   }
 
  private:
-  using rules_type = bounds_rules<Index, Padding, ContextParallel>;
+  using rules_type = detail::bounds_rules<Index, Rounding>;
 
   template <class Input>
   detail::building::store_item<Input, rules_type, Index> store_for(const Input& input) const {
-    return {input, rules_, arrays_, rules_.padding.fixed_total()};
+    return {input, rules_, arrays_, rules_.known_total()};
   }
 
   /// The arrays of the last build may not be the lengths of the next one, which overwrites them.
@@ -150,7 +160,7 @@ class capacity_layout
     memory.read(bytes_of(count, 1), detail::alone, "count");
     if (order != nullptr) memory.read(bytes_of(order, view_.sequences), detail::alone, "order");
     memory.write(
-        bytes_of(static_cast<const char*>(memory_.data()), static_cast<offset_t>(map_.bytes())),
+        bytes_of(static_cast<const char*>(memory_.get()), static_cast<offset_t>(map_.bytes())),
         detail::of_layout, "arrays");
     memory.require_apart();
   }
@@ -158,9 +168,15 @@ class capacity_layout
   rules_type rules_;
   offset_t max_seqlen_;
   detail::building::memory_map<Index> map_;
-  device_buffer<Memory> memory_;
+  std::shared_ptr<void> memory_;
   detail::building::device_arrays<Index> arrays_{};
   view_type view_{};
 };
+
+template <class Memory, class Pinned, padding_policy Padding,
+          context_parallel_policy ContextParallel>
+capacity_layout(const cuda_stream<Memory, Pinned>&, const capacity&, const Padding&,
+                const ContextParallel&, bool = false)
+    -> capacity_layout<ContextParallel, std::int32_t, detail::device_rounding<Padding>>;
 
 }  // namespace seqpack

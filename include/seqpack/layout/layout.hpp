@@ -1,10 +1,10 @@
 /// \file
-/// Packed layouts on the host: from lengths, from cu_seqlens, from position ids.
+/// Packed layouts on the host, from the lengths of the sequences.
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <ranges>
 #include <span>
 #include <string>
@@ -15,12 +15,14 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/core/view.hpp"
+#include "seqpack/core/math.hpp"
 #include "seqpack/layout/detail/access.hpp"
 #include "seqpack/layout/detail/bounds.hpp"
+#include "seqpack/layout/detail/build.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/layout/order.hpp"
-#include "seqpack/move/detail/checks.hpp"
+#include "seqpack/policy/padding.hpp"
+#include "seqpack/policy/sharding.hpp"
 
 namespace seqpack {
 
@@ -48,205 +50,46 @@ struct layout_storage {
   std::span<Index> slot_of = {};       ///< with an order: B entries
 };
 
-namespace detail {
-
-inline constexpr detail::subject of_storage{"the storage"};
-
-template <class Iterator>
-struct lengths_in_batch_order {
-  Iterator first;
-  offset_t size;
-
-  using integer = std::iter_value_t<Iterator>;
-  constexpr integer raw(offset_t k) const { return first[k]; }
-  constexpr offset_t count() const noexcept { return size; }
-  constexpr offset_t operator[](offset_t k) const { return to_offset(first[k]); }
-  std::string name(offset_t k) const { return entry_name("lengths", k); }
-};
-
-template <class Iterator, class Row>
-struct lengths_in_slot_order {
-  Iterator first;
-  std::span<const Row> order;
-
-  using integer = std::iter_value_t<Iterator>;
-  constexpr integer raw(offset_t k) const { return first[order[static_cast<std::size_t>(k)]]; }
-  constexpr offset_t count() const noexcept { return static_cast<offset_t>(order.size()); }
-  constexpr offset_t operator[](offset_t k) const {
-    return to_offset(first[order[static_cast<std::size_t>(k)]]);
-  }
-  std::string name(offset_t k) const {
-    return entry_name("lengths", order[static_cast<std::size_t>(k)]);
-  }
-};
-
-/// \throws invalid_input for an entry outside [0, batch) or named twice.
-///
-/// O(batch) memory.
-template <class Row>
-constexpr void require_order(std::span<const Row> order, offset_t batch) {
-  std::vector<bool> taken(static_cast<std::size_t>(batch));
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    if (order[k] < 0 || order[k] >= batch) {
-      reject(entry_name("order", static_cast<offset_t>(k)), order[k],
-             "it must be a sequence of the batch, from 0 to " + std::to_string(batch - 1));
-    }
-    if (taken[static_cast<std::size_t>(order[k])]) {
-      reject(entry_name("order", static_cast<offset_t>(k)), order[k],
-             "each sequence may be packed at most once");
-    }
-    taken[static_cast<std::size_t>(order[k])] = true;
-  }
-}
-
-template <layout_index Index, class Row>
-constexpr void write_order(std::span<const Row> order, std::span<Index> forward,
-                           std::span<Index> slot_of) {
-  for (Index& slot : slot_of) slot = -1;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    forward[k] = static_cast<Index>(order[k]);
-    slot_of[static_cast<std::size_t>(order[k])] = static_cast<Index>(k);
-  }
-}
-
-constexpr void require_room(const char* name, std::size_t size, offset_t needed) {
-  if (static_cast<offset_t>(size) < needed) {
-    reject(std::string("size of ") + name, static_cast<offset_t>(size),
-           "it must hold at least " + std::to_string(needed) + " entries");
-  }
-}
-
-/// \throws invalid_input for an array of the storage that is null or misaligned, or that shares memory with another one, with the
-/// lengths or with the order, all of which are read while it is written. Not for constant
-/// expressions, which have no addresses.
-template <layout_index Index, class Lengths>
-void require_apart(const Lengths& lengths, const slot_order& order,
-                   const layout_storage<Index>& storage, offset_t entries) {
-  detail::regions<2, 4> memory;
-  if constexpr (std::ranges::contiguous_range<const Lengths>) {
-    memory.read(
-        bytes_of(std::ranges::data(lengths), static_cast<offset_t>(std::ranges::size(lengths))),
-        detail::alone, "lengths");
-  }
-  order.visit([&](auto rows) {
-    memory.read(bytes_of(rows.data(), static_cast<offset_t>(rows.size())), detail::alone, "order");
-  });
-  const auto write = [&](std::span<Index> array, offset_t count, const char* name) {
-    detail::require_memory(of_storage, name, array.data(), count);
-    memory.write(bytes_of(array.data(), count), of_storage, name);
-  };
-  write(storage.cu_seqlens, entries, "cu_seqlens");
-  write(storage.cu_seqlens_padded, entries, "cu_seqlens_padded");
-  if (order) {
-    write(storage.order, static_cast<offset_t>(order.size()), "order");
-    write(storage.slot_of, static_cast<offset_t>(std::ranges::size(lengths)), "slot_of");
-  }
-  memory.require_apart();
-}
-
-}  // namespace detail
-
-/// Builds a layout into the caller's memory: the core of make_layout. Allocates nothing but, with
-/// an order, one bit per sequence for its check. Usable in constant expressions.
-///
-/// \param lengths real tokens per sequence, tokens; any random-access range of integers
-/// \param storage must outlive the view; its sizes are checked
-/// \returns a view of the storage
-/// \throws invalid_input as make_layout does, and for an array of the storage in the memory of another
-/// one, of the order or, where they are contiguous, of the lengths; before anything is written.
-///
-/// O(B), two passes.
-template <layout_index Index, std::ranges::random_access_range Lengths, padding_policy P,
-          context_parallel_policy C>
-  requires integer_range<Lengths> && std::ranges::sized_range<Lengths>
-constexpr layout_view<P, C, Index> build_layout(const Lengths& lengths, const P& padding,
-                                                const C& cp, layout_storage<Index> storage,
-                                                const layout_options& options = {}) {
-  namespace inputs = detail;
-  const auto batch = static_cast<offset_t>(std::ranges::size(lengths));
-  if (batch > max_total<Index> - 2) {
-    reject("number of sequences", batch,
-           "it must be at most " + std::to_string(max_total<Index> - 2));
-  }
-  inputs::require_width(options.width);
-  const auto first = std::ranges::begin(lengths);
-  using Iterator = std::remove_const_t<decltype(first)>;
-  const auto build = [&](const auto& slots) {
-    bounds_plan plan = plan_bounds<Index>(slots, padding, cp, options.width);
-    inputs::require_room("cu_seqlens", storage.cu_seqlens.size(), plan.segments + 1);
-    inputs::require_room("cu_seqlens_padded", storage.cu_seqlens_padded.size(), plan.segments + 1);
-    if (!std::is_constant_evaluated()) {
-      inputs::require_apart(lengths, options.order, storage, plan.segments + 1);
-    }
-    write_bounds(plan, slots, padding, storage.cu_seqlens.data(), storage.cu_seqlens_padded.data());
-    return layout_view<P, C, Index>{.cu = storage.cu_seqlens.data(),
-                                    .cu_padded = storage.cu_seqlens_padded.data(),
-                                    .sequences = plan.sequences,
-                                    .segments = plan.segments,
-                                    .batch = batch,
-                                    .total = plan.total,
-                                    .longest = plan.longest,
-                                    .longest_padded = plan.longest_padded,
-                                    .padded = plan.total != plan.real,
-                                    .padding = padding,
-                                    .cp = cp};
-  };
-  if (!options.order) return build(inputs::lengths_in_batch_order<Iterator>{first, batch});
-
-  return options.order.visit([&]<class Row>(std::span<const Row> order) {
-    inputs::require_order(order, batch);
-    inputs::require_room("order", storage.order.size(), static_cast<offset_t>(order.size()));
-    inputs::require_room("slot_of", storage.slot_of.size(), batch);
-    auto view = build(inputs::lengths_in_slot_order<Iterator, Row>{first, order});
-    inputs::write_order(order, storage.order,
-                        storage.slot_of.first(static_cast<std::size_t>(batch)));
-    view.order = storage.order.data();
-    view.slot_of = storage.slot_of.data();
-    return view;
-  });
-}
-
-/// A layout and its memory, on the host.
+/// A layout and its memory, on the host. Layouts of all paddings are one type, and so are adopted
+/// ones; with context_parallel<dynamic, any_sharding>, to which the others convert, all are.
 ///
 /// Copies are deep. Sizes are host integers; nothing synchronises, because nothing is on a device.
-template <padding_policy Padding, context_parallel_policy ContextParallel,
-          layout_index Index = std::int32_t>
-class packed_layout : public layout_access<packed_layout<Padding, ContextParallel, Index>> {
+template <context_parallel_policy ContextParallel, layout_index Index = std::int32_t>
+class packed_layout : public detail::layout_access<packed_layout<ContextParallel, Index>> {
  public:
   static constexpr bool on_device = false;
-  using padding_type = Padding;
   using context_parallel_type = ContextParallel;
   using index_type = Index;
-  using view_type = layout_view<Padding, ContextParallel, Index>;
+  using view_type = layout_view<ContextParallel, Index>;
 
   /// Takes over arrays that a view was built in. The library's own factories call it.
-  packed_layout(view_type built, std::vector<Index> cu, std::vector<Index> cu_padded,
-                std::vector<Index> order, std::vector<Index> slot_of)
-      : sizes_(built),
-        cu_(std::move(cu)),
-        cu_padded_(std::move(cu_padded)),
-        order_(std::move(order)),
-        slot_of_(std::move(slot_of)) {}
+  packed_layout(const view_type& built, detail::host_arrays<Index> arrays)
+      : sizes_(built), arrays_(std::move(arrays)) {}
+  /// The same layout with its policy chosen at run time; the arrays of a temporary move.
+  template <context_parallel_policy Other>
+    requires std::convertible_to<Other, ContextParallel> && (!std::same_as<Other, ContextParallel>)
+  packed_layout(packed_layout<Other, Index> other)
+      : sizes_(other.sizes_), arrays_(std::move(other.arrays_)) {}
 
   /// Valid until the layout is destroyed, moved from or assigned to.
   view_type view() const noexcept {
     view_type v = sizes_;
-    v.cu = cu_.data();
-    v.cu_padded = cu_padded_.data();
-    v.order = order_.empty() ? nullptr : order_.data();
-    v.slot_of = slot_of_.empty() ? nullptr : slot_of_.data();
+    v.cu = arrays_.cu_seqlens.data();
+    v.cu_padded = arrays_.cu_seqlens_padded.data();
+    v.order = arrays_.order.empty() ? nullptr : arrays_.order.data();
+    v.slot_of = arrays_.slot_of.empty() ? nullptr : arrays_.slot_of.data();
     return v;
   }
 
   /// Real tokens of all packed sequences.
-  offset_t real_tokens() const noexcept { return static_cast<offset_t>(cu_.back()); }
+  offset_t real_tokens() const noexcept { return static_cast<offset_t>(arrays_.cu_seqlens.back()); }
 
  private:
+  template <context_parallel_policy, layout_index>
+  friend class packed_layout;
+
   view_type sizes_;
-  std::vector<Index> cu_;
-  std::vector<Index> cu_padded_;
-  std::vector<Index> order_;
-  std::vector<Index> slot_of_;
+  detail::host_arrays<Index> arrays_;
 };
 
 /// Makes a packed layout from the lengths of the sequences.
@@ -265,24 +108,97 @@ class packed_layout : public layout_access<packed_layout<Padding, ContextParalle
 /// Allocates the arrays. O(B).
 template <layout_index Index = std::int32_t, integer_range Lengths, padding_policy P = no_padding,
           context_parallel_policy C = no_context_parallel>
-packed_layout<P, C, Index> make_layout(Lengths&& lengths, const P& padding = {}, const C& cp = {},
-                                       const layout_options& options = {}) {
-  if constexpr (!std::ranges::random_access_range<const std::remove_cvref_t<Lengths>> ||
-                !std::ranges::sized_range<const std::remove_cvref_t<Lengths>>) {
-    std::vector<std::ranges::range_value_t<Lengths>> copy;
-    for (const auto length : lengths) copy.push_back(length);
-    return make_layout<Index>(copy, padding, cp, options);
-  } else {
-    const auto batch = static_cast<std::size_t>(std::ranges::size(lengths));
-    const std::size_t slots = options.order ? options.order.size() : batch;
-    std::vector<Index> cu(slots + 1 + has_ghost<P>);
-    std::vector<Index> cu_padded(cu.size());
-    std::vector<Index> order(options.order ? slots : 0);
-    std::vector<Index> slot_of(options.order ? batch : 0);
-    const auto view =
-        build_layout<Index>(lengths, padding, cp, {cu, cu_padded, order, slot_of}, options);
-    return {view, std::move(cu), std::move(cu_padded), std::move(order), std::move(slot_of)};
+packed_layout<C, Index> make_layout(Lengths&& lengths, const P& padding = {}, const C& cp = {},
+                                    const layout_options& options = {}) {
+  const auto rules =
+      detail::rules_of<Index>(detail::rounding_of(padding), padding, cp, options.width);
+  auto made = detail::make(lengths, rules, options.order);
+  return {detail::view_of_sizes<Index>(made.sizes, made.batch, cp), std::move(made.arrays)};
+}
+
+/// Builds a layout into the caller's memory: the core of make_layout. Allocates nothing but, with
+/// an order, one bit per sequence for its check. Usable in constant expressions.
+///
+/// \param lengths real tokens per sequence, tokens; any random-access range of integers
+/// \param storage must outlive the view; its sizes are checked
+/// \returns a view of the storage
+/// \throws invalid_input as make_layout does, and for an array of the storage in the memory of another
+/// one, of the order or, where they are contiguous, of the lengths; before anything is written.
+///
+/// O(B), two passes.
+template <layout_index Index, std::ranges::random_access_range Lengths, padding_policy P,
+          context_parallel_policy C>
+  requires integer_range<Lengths> && std::ranges::sized_range<Lengths>
+constexpr layout_view<C, Index> build_layout(const Lengths& lengths, const P& padding, const C& cp,
+                                             layout_storage<Index> storage,
+                                             const layout_options& options = {}) {
+  const auto batch = static_cast<offset_t>(std::ranges::size(lengths));
+  const auto rules =
+      detail::rules_of<Index>(detail::rounding_of(padding), padding, cp, options.width);
+  const layout_sizes sizes =
+      detail::build(detail::first_of(lengths), batch, rules, options.order, storage);
+  layout_view<C, Index> view = detail::view_of_sizes<Index>(sizes, batch, cp);
+  view.cu = storage.cu_seqlens.data();
+  view.cu_padded = storage.cu_seqlens_padded.data();
+  if (options.order) {
+    view.order = storage.order.data();
+    view.slot_of = storage.slot_of.data();
   }
+  return view;
+}
+
+/// The layout of a batch that is not packed: every sequence takes all of the width. What is true of
+/// packed rows is true of it: shards, labels, log-probabilities and losses need no second form.
+///
+/// \param lengths real tokens of each sequence
+/// \param width S; what the sharding divides by must divide it
+/// \throws invalid_input as make_layout does.
+///
+/// Allocates the arrays. O(B).
+template <layout_index Index = std::int32_t, integer_range Lengths,
+          context_parallel_policy C = no_context_parallel>
+packed_layout<C, Index> unpacked_layout(const Lengths& lengths, offset_t width, const C& cp = {}) {
+  const detail::bounds_rules<Index, detail::whole_width> rules{
+      .rounding = {width}, .divisor = fast_divisor(cp.divisor()), .width = width, .each = width};
+  auto made = detail::make(lengths, rules, {});
+  return {detail::view_of_sizes<Index>(made.sizes, made.batch, cp), std::move(made.arrays)};
+}
+
+/// The slots [first, first + count) of a layout as a layout of their own, whose rows are those from
+/// `layout.view().shard_begin(first)` on in every shard, and from `begin_of(first)` in the full
+/// row.
+///
+/// \returns a layout of `count` sequences, in the order of the slots, without a ghost
+/// \throws invalid_input for slots that do not exist.
+///
+/// Allocates the arrays. O(count).
+template <class C, class Index>
+packed_layout<C, Index> layout_part(const packed_layout<C, Index>& layout, offset_t first,
+                                    offset_t count) {
+  const auto view = layout.view();
+  if (first < 0 || first > view.sequences) {
+    reject("first slot", first, {"it must be from 0 to ", view.sequences});
+  }
+  if (count < 0 || count > view.sequences - first) {
+    reject("number of slots", count,
+           {"it must be from 0 to ", view.sequences - first, ", those of the layout from slot ",
+            first, " on"});
+  }
+  detail::host_arrays<Index> arrays;
+  arrays.cu_seqlens.resize(static_cast<std::size_t>(count) + 1);
+  arrays.cu_seqlens_padded.resize(arrays.cu_seqlens.size());
+  layout_sizes sizes{.sequences = count, .segments = count};
+  for (offset_t k = 0; k < count; ++k) {
+    const offset_t length = view.length(first + k);
+    sizes.real += length;
+    sizes.total += view.padded_length(first + k);
+    sizes.longest = max_of(sizes.longest, length);
+    sizes.longest_padded = max_of(sizes.longest_padded, view.padded_length(first + k));
+    const auto end = static_cast<std::size_t>(k) + 1;
+    arrays.cu_seqlens[end] = static_cast<Index>(sizes.real);
+    arrays.cu_seqlens_padded[end] = static_cast<Index>(sizes.total);
+  }
+  return {detail::view_of_sizes<Index>(sizes, count, view.cp), std::move(arrays)};
 }
 
 }  // namespace seqpack

@@ -6,13 +6,15 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/layout_status.hpp"
 #include "seqpack/layout/order.hpp"
 #include "seqpack/layout/place.hpp"
-#include "seqpack/policy/padding.hpp"
 #include "seqpack/policy/sharding.hpp"
 
 namespace seqpack {
@@ -25,8 +27,6 @@ concept layout_index = std::same_as<I, std::int32_t> || std::same_as<I, std::int
 template <layout_index I>
 inline constexpr offset_t max_total =
     sizeof(I) == 4 ? offset_t{std::int64_t{1} << 31} - 1 : max_tokens;
-
-struct layout_status;
 
 /// A token of a packed layout, named by its sequence.
 struct token_ref {
@@ -47,15 +47,14 @@ struct token_run {
 /// belong to a packed_layout, a device_layout or the caller, and live in host or device memory.
 ///
 /// A layout has `sequences` slots in the packed row and `segments` entries in its bounds: one more
-/// where the policy makes a ghost. Without an order, slot k is row k of the batch.
+/// where there is a ghost. The padding is in the bounds; the policy that made it is not kept. Without
+/// an order, slot k holds sequence k of the batch.
 ///
 /// The functions that look at the bounds must be called where the arrays live. Complexity: O(1),
 /// but O(log segments) for `slot_at` and the `token_at` functions. Nothing here allocates,
 /// throws or synchronises, except `require_place`, which throws.
-template <padding_policy Padding, context_parallel_policy ContextParallel,
-          layout_index Index = std::int32_t>
+template <context_parallel_policy ContextParallel, layout_index Index = std::int32_t>
 struct layout_view {
-  using padding_type = Padding;
   using context_parallel_type = ContextParallel;
   using index_type = Index;
 
@@ -70,7 +69,6 @@ struct layout_view {
   offset_t longest = 0;              ///< the longest real length, or a bound of it
   offset_t longest_padded = 0;       ///< max_seqlen, or a bound of it
   bool padded = false;               ///< whether there is padding, or can be
-  Padding padding{};
   ContextParallel cp{};
   offset_t dropped = 0;         ///< real tokens at the end of every sequence that count as padding
   offset_t first_segment = 0;   ///< what entry 0 of cu, cu_padded and order is about; see window_of
@@ -79,6 +77,29 @@ struct layout_view {
   layout_status* status = nullptr;
 
   constexpr const layout_view& view() const noexcept { return *this; }
+
+  /// The same map with its context-parallel policy chosen at run time, so that layouts of all sizes
+  /// and shardings are one type: layout_view<context_parallel<dynamic, any_sharding>>.
+  template <context_parallel_policy Other>
+    requires std::convertible_to<ContextParallel, Other> && (!std::same_as<ContextParallel, Other>)
+  constexpr operator layout_view<Other, Index>() const noexcept {
+    return {.cu = cu,
+            .cu_padded = cu_padded,
+            .order = order,
+            .slot_of = slot_of,
+            .sequences = sequences,
+            .segments = segments,
+            .batch = batch,
+            .total = total,
+            .longest = longest,
+            .longest_padded = longest_padded,
+            .padded = padded,
+            .cp = cp,
+            .dropped = dropped,
+            .first_segment = first_segment,
+            .first_sequence = first_sequence,
+            .status = status};
+  }
 
   /// The same rows, in which every sequence ends `count` tokens earlier (an empty one stays empty):
   /// for what the last tokens of a sequence do not have, such as next-token log-probabilities. The
@@ -102,6 +123,7 @@ struct layout_view {
   constexpr offset_t max_seqlen() const noexcept { return longest_padded; }
   constexpr offset_t max_length() const noexcept { return longest; }
   constexpr bool has_padding() const noexcept { return padded; }
+  constexpr bool has_ghost() const noexcept { return segments > sequences; }
   /// The sequence in each slot where the layout has an order, else no order: what slot_order takes.
   constexpr basic_slot_order<Index> slot_rows() const noexcept {
     if (order == nullptr && slot_of == nullptr) return {};
@@ -204,13 +226,18 @@ struct layout_view {
 template <class L>
 concept layout = requires(const L& l) {
   typename L::index_type;
-  typename L::padding_type;
   typename L::context_parallel_type;
   {
     l.view()
-  } -> std::convertible_to<layout_view<typename L::padding_type, typename L::context_parallel_type,
-                                       typename L::index_type>>;
+  } -> std::convertible_to<layout_view<typename L::context_parallel_type, typename L::index_type>>;
 };
+
+/// An owner knows where its arrays live, and an executor where it runs: mixing them up does not
+/// compile. A bare layout_view, which does not know, is taken at the caller's word.
+template <class E, class L>
+concept runs_on = executor<E> && layout<L> &&(
+    !requires { L::on_device; } ||
+    requires { requires executor_traits<std::remove_cvref_t<E>>::on_device == L::on_device; });
 
 /// Calls f(row, token_run) for every run of the rows [first, last) of a place, in order: the runs
 /// of a full row are whole sequences, those of a shard what its sharding keeps together. Host only;

@@ -45,6 +45,10 @@ class slot_order {
 
   constexpr explicit operator bool() const noexcept { return wide_ || narrow_; }
   constexpr std::size_t size() const noexcept { return narrow_ ? narrow_.size() : wide_.size(); }
+  constexpr offset_t operator[](offset_t slot) const {
+    const auto k = static_cast<std::size_t>(slot);
+    return narrow_ ? static_cast<offset_t>(narrow_.rows()[k]) : wide_.rows()[k];
+  }
   /// Calls f with the rows as a span of their own type.
   template <class F>
   constexpr decltype(auto) visit(F&& f) const {

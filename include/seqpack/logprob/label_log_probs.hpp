@@ -12,6 +12,9 @@
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
+#include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/record.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/error.hpp"
@@ -23,6 +26,7 @@
 #include "seqpack/logprob/detail/softmax.hpp"
 #include "seqpack/logprob/logits.hpp"
 #include "seqpack/move/detail/checks.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/tokens/targets.hpp"
@@ -105,7 +109,6 @@ struct scan_operation {
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(T)}; }
   offset_t row_work() const noexcept { return row_bytes(); }
-  offset_t units() const noexcept { return logits.rows; }
 
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
@@ -116,7 +119,6 @@ struct scan_operation {
             label_logit(first));
     }
   }
-  SEQPACK_HD void operator()(offset_t row) const { (*this)(single_thread{}, row); }
   template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     // Loaded before the row, not behind it, where nothing would hide how long that takes.
@@ -164,7 +166,6 @@ struct merge_operation {
 
   offset_t rows() const noexcept { return out.log_probs.rows; }
   offset_t row_bytes() const noexcept { return 4 * offset_t{sizeof(C)}; }
-  offset_t units() const noexcept { return out.log_probs.rows; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }
@@ -195,7 +196,6 @@ struct backward_operation {
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return width * offset_t{sizeof(G)}; }
   offset_t row_work() const noexcept { return logits.columns * max_of(sizeof(T), sizeof(G)); }
-  SEQPACK_HD offset_t units() const noexcept { return logits.rows * width; }
 
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
@@ -219,16 +219,6 @@ struct backward_operation {
     }
   }
   // Each element is read before it is written, also where the gradient overwrites the logits.
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = divide(unit, width);
-    const offset_t column = unit - row * width;
-    G& out = gradient.at(row)[column];
-    const offset_t label = labels[row];
-    const C derivative = derivatives[row];
-    out = column >= logits.columns || skipped(label, derivative)
-              ? static_cast<G>(0.0F)
-              : function_of(row, label, derivative)(column, 0, logits.at(row)[column]);
-  }
   template <team Group>
   SEQPACK_HD void operator()(const Group& group, offset_t row) const {
     const offset_t label = labels[row];
@@ -319,7 +309,7 @@ void require_tiling(TP& tp, const std::optional<column_range>& mine) {
     if (mine) detail::logits_checks::require_all(*mine);
     return;
   }
-  const auto records = detail::exchanging::exchange_records(
+  const auto records = detail::exchange_records(
       tp, "vocabulary columns", column_record{mine.has_value(), mine.value_or(column_range{})});
   for (const column_record& r : records) {
     if (!r.known) return;
@@ -328,7 +318,7 @@ void require_tiling(TP& tp, const std::optional<column_range>& mine) {
     const column_range& found = records[r].columns;
     const group_rank rank{static_cast<offset_t>(r)};
     throw collective_mismatch(
-        rank, "vocabulary columns on " + detail::exchanging::rank_name(tp.members(), rank),
+        rank, "vocabulary columns on " + detail::rank_name(tp.members(), rank),
         "[" + std::to_string(found.first) + ", " + std::to_string(found.last) + ") of " +
             std::to_string(found.total),
         must);
@@ -357,7 +347,8 @@ void forward(const E& where, TP& tp, const matrix_view<const T>& logits,
   const workspace<C> all(where, size * tp.size());
   execute(where, scan_operation<Entropy, T, C>{logits, columns, labels, mine.data(), out, scale});
   if (tp.size() == 1) return;
-  keeping(tp, {mine.owner(), all.owner()}, [&] { tp.all_gather(mine.data(), all.data(), size); });
+  detail::keeping(tp, {mine.owner(), all.owner()},
+                  [&] { tp.all_gather(mine.data(), all.data(), size); });
   execute(where, merge_operation<Entropy, C>{all.data(), tp.size(), labels, out});
 }
 
@@ -399,7 +390,7 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
   static_assert(std::same_as<C, compute_type<T>>,
                 "log-probabilities are float, and double where the logits are");
   namespace impl = detail::label_log_probing;
-  [[maybe_unused]] const auto named = name_operation(tp, "label_log_probs");
+  [[maybe_unused]] const auto named = detail::name_operation(tp, "label_log_probs");
   const auto check = [&] {
     detail::require_same_stream(where, tp);
     impl::require_shape(logits, columns, labels);
@@ -419,10 +410,8 @@ void label_log_probs(const E& where, TP& tp, const matrix_view<T>& logits,
     if constexpr (host_executor<E>) impl::require_labels(labels, columns);
     return detail::logits_checks::reciprocal<C>(options.temperature);
   };
-  self_communicator nobody;
   const std::uint64_t mark = mark_of(logits.rows, out.entropy.data != nullptr, options.temperature);
-  const C scale =
-      options.check_all_ranks ? together(tp, nobody, "label_log_probs", check, mark) : check();
+  const C scale = options.check_all_ranks ? together(tp, "label_log_probs", check, mark) : check();
   if (options.check_all_ranks || tp.size() == 1) impl::require_tiling(tp, columns);
 
   [[maybe_unused]] const auto here = detail::make_current(tp);

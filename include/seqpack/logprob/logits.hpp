@@ -150,8 +150,7 @@ C reciprocal(double temperature) {
   }
   const auto result = static_cast<C>(1 / temperature);
   if (std::isinf(result) || result == 0) {
-    reject("temperature", detail::text_of(temperature),
-           "its reciprocal must be finite and not 0");
+    reject("temperature", detail::text_of(temperature), "its reciprocal must be finite and not 0");
   }
   return result;
 }
@@ -197,17 +196,11 @@ struct scale_operation {
 
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(T)}; }
-  SEQPACK_HD offset_t units() const noexcept { return logits.rows * logits.columns; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
       T* const row = logits.at(first);
       for (offset_t v = 0; v < logits.columns; ++v) row[v] = scaled(row[v]);
     }
-  }
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = divide(unit, logits.columns);
-    T& x = logits.at(row)[unit - row * logits.columns];
-    x = scaled(x);
   }
   offset_t row_work() const noexcept { return row_bytes(); }
   template <team Group>

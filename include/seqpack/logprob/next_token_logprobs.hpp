@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/view.hpp"
@@ -23,6 +24,7 @@
 #include "seqpack/move/field.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
@@ -133,8 +135,8 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   const auto view = layout.view();
   const shard mine{cp.rank().value};
   tp.rank();
-  [[maybe_unused]] const auto named_for_cp = name_operation(cp, "next_token_logprobs");
-  [[maybe_unused]] const auto named_for_tp = name_operation(tp, "next_token_logprobs");
+  [[maybe_unused]] const auto named_for_cp = detail::name_operation(cp, "next_token_logprobs");
+  [[maybe_unused]] const auto named_for_tp = detail::name_operation(tp, "next_token_logprobs");
   const detail::current_device here(cp, tp);
   const auto predicting = view.without_last(1);
   // Without masks every token is a target.
@@ -178,8 +180,9 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   label_log_probs(where, tp, logits, columns, state.labels(), state.rows(),
                   {.temperature = options.temperature});
   const auto spread = [&](const row_view<C>& rows, const batch_view<C>& to) {
-    keeping(cp, state.owner(),
-            [&] { all_gather_unpack(where, cp, predicting, field(row_view<const C>(rows), to)); });
+    detail::keeping(cp, state.owner(), [&] {
+      all_gather_unpack(where, cp, predicting, field(row_view<const C>(rows), to));
+    });
   };
   spread(state.rows().log_probs, out);
   if (with_entropy) spread(state.rows().entropy, entropy);

@@ -118,8 +118,7 @@ struct traits<global_counts> {
 template <communicator DP>
 global_counts sum_counts(DP& group, const global_counts& mine) {
   global_counts sum;
-  for (const auto& counts : detail::exchanging::exchange_records(group, "sum_counts", mine))
-    sum += counts;
+  for (const auto& counts : detail::exchange_records(group, "sum_counts", mine)) sum += counts;
   return sum;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
@@ -16,7 +17,6 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/layout/layout.hpp"
-#include "seqpack/layout/layout_part.hpp"
 #include "seqpack/layout/place_on.hpp"
 #include "seqpack/logprob/label_log_probs.hpp"
 #include "seqpack/logprob/logits.hpp"
@@ -26,6 +26,7 @@
 #include "seqpack/loss/global_counts.hpp"
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/loss_result.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/tokens/per_token.hpp"
 #include "seqpack/tokens/targets.hpp"
@@ -99,8 +100,8 @@ struct evaluation {
     const bool alone = cp.size() == 1;
     const workspace<C> all(where, alone ? 0 : view.total);
     if (!alone) {
-      keeping(cp, {state.owner(), all.owner()},
-              [&] { cp.all_gather(state.rows().log_probs.data, all.data(), rows); });
+      detail::keeping(cp, {state.owner(), all.owner()},
+                      [&] { cp.all_gather(state.rows().log_probs.data, all.data(), rows); });
     }
     const workspace<C> derivatives(where, with_gradient ? rows : 0);
     fill(where, derivatives, C{0});
@@ -144,15 +145,15 @@ struct evaluation {
   template <class Group>
   static void add_up(Group& group, const workspace<C>& numbers) {
     if (group.size() == 1) return;
-    keeping(group, numbers.owner(), [&] {
+    detail::keeping(group, numbers.owner(), [&] {
       group.all_reduce(static_cast<const C*>(numbers.data()), numbers.data(), numbers.size(),
                        reduction::sum);
     });
   }
 
   /// One group after the other, each with a layout of its own.
-  template <class P, class CPPolicy, class Index>
-  void per_sequence(const packed_layout<P, CPPolicy, Index>& layout,
+  template <class CPPolicy, class Index>
+  void per_sequence(const packed_layout<CPPolicy, Index>& layout,
                     const matrix_view<const T>& logits, const matrix_view<G>& gradient,
                     double* results) const {
     const auto view = layout.view();
@@ -245,10 +246,10 @@ void require_targets(const View& view, const Fields& fields,
 /// Evaluates a loss whose batch has been checked.
 /// \param layout on the host
 /// \param view the same layout where the executor works
-template <executor E, communicator CP, communicator TP, class P, class C, class Index, class View,
+template <executor E, communicator CP, communicator TP, class C, class Index, class View,
           class Fields, class L, class T, class G>
 loss_result<E, typename L::metrics> run(const E& where, CP& cp, TP& tp,
-                                        const packed_layout<P, C, Index>& layout, const View& view,
+                                        const packed_layout<C, Index>& layout, const View& view,
                                         const Fields& fields,
                                         const detail::targets::document_rule& rule, const L& loss,
                                         const matrix_view<T>& logits, const column_range& columns,
@@ -357,10 +358,10 @@ void require_logits(const View& view, const Fields& fields, const CP& cp, const 
 /// is an error on this rank alone. Does not synchronise, but that on a device the layout, with
 /// loss_pass::per_sequence of each group, is copied there as to_device does; reading the result
 /// waits.
-template <executor E, class P, class C, class Index, communicator CP, communicator TP, batch B,
+template <executor E, class C, class Index, communicator CP, communicator TP, batch B,
           class GivenLoss, logit T, logit G = std::remove_const_t<T>>
   requires gathers_on<E, CP> && gathers_on<E, TP>
-auto evaluate_loss(const E& where, const packed_layout<P, C, Index>& layout, CP& cp, TP& tp,
+auto evaluate_loss(const E& where, const packed_layout<C, Index>& layout, CP& cp, TP& tp,
                    const B& batch, const GivenLoss& given, const matrix_view<T>& logits,
                    const column_range& columns, const loss_options& options,
                    const matrix_view<G>& gradient = {}) {

@@ -176,11 +176,11 @@ struct traits<metric_values<List>> {
 /// \throws collective_mismatch where ranks call something else.
 template <communicator C, class List>
 metric_values<List> reduce_metrics(C& group, const metric_values<List>& mine) {
-  static_assert(sizeof(metric_values<List>) <= detail::exchanging::envelope::room,
+  static_assert(sizeof(metric_values<List>) <= detail::envelope::room,
                 "more metrics than one record between ranks has room for: 27");
   metric_values<List> all;
   if constexpr (List::size > 0) {
-    for (const auto& one : detail::exchanging::exchange_records(group, "reduce_metrics", mine)) {
+    for (const auto& one : detail::exchange_records(group, "reduce_metrics", mine)) {
       all.merge(one);
     }
   }

@@ -60,10 +60,10 @@ template <class T>
 [[noreturn]] void refuse_fill(const std::string& name, const std::string& value) {
   if constexpr (std::floating_point<T>) {
     reject(name, value,
-           "the element type holds whole numbers exactly from " + whole_range<T>() +
-               ", and no finite number above " + std::to_string(std::numeric_limits<T>::max()));
+           {"the element type holds whole numbers exactly from ", whole_range<T>(),
+            ", and no finite number above ", std::to_string(std::numeric_limits<T>::max())});
   } else if constexpr (std::is_arithmetic_v<T>) {
-    reject(name, value, "the element type holds the whole numbers from " + whole_range<T>());
+    reject(name, value, {"the element type holds the whole numbers from ", whole_range<T>()});
   } else {
     reject(name, value, "the element type does not hold it");
   }
@@ -227,12 +227,5 @@ void run_in_parts(const Run& run, const Fields&... all) {
 }
 
 }  // namespace detail::fields
-
-/// An owner knows where its arrays live, and an executor where it runs: mixing them up does not
-/// compile. A bare layout_view, which does not know, is taken at the caller's word.
-template <class E, class L>
-concept runs_on = executor<E> && layout<L> &&(
-    !requires { L::on_device; } ||
-    requires { requires executor_traits<std::remove_cvref_t<E>>::on_device == L::on_device; });
 
 }  // namespace seqpack

@@ -66,13 +66,6 @@ struct pack_move {
     return from.at(b, column);
   }
 
-  template <class Map>
-  SEQPACK_HD void unit(const Map& map, offset_t number) const {
-    const unit_shape& units = shape.units();
-    const offset_t row = units.row_of(number);
-    write_unit<T>(units, to.at(row), source(map, row), number - row * units.per_row(), fill);
-  }
-
   template <class Map, class Threads, class Window>
   SEQPACK_HD auto near(const Map& map, const Threads& threads, Window& window, offset_t first,
                        offset_t last) const {
@@ -136,8 +129,7 @@ auto make_operation(const View& view, Place at, const field_t<From, row_view<T>,
 /// a null pointer, a target in the memory of a source or of another target.
 ///
 /// Allocates nothing. Does not synchronise; one kernel launch on a device for every 64 fields.
-/// O(elements written), plus a search of O(log B) for some thousand rows on a cuda_stream, and for
-/// every 16 bytes with Thrust's CUDA policies.
+/// O(elements written), plus a search of O(log B) for some thousand rows on a device.
 template <executor E, layout L, place Place, class... From, class... To, class... Fill>
   requires runs_on<E, L> && (sizeof...(From) > 0) && (detail::packing::packs<From, To> && ...)
 void pack(const E& where, const L& layout, Place at, const field_t<From, To, Fill>&... all) {

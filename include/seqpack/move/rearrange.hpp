@@ -75,13 +75,6 @@ struct row_move {
     return from.at(map.view.row_of(map.from, token.slot, token.index));
   }
 
-  template <class Map>
-  SEQPACK_HD void unit(const Map& map, offset_t number) const {
-    const unit_shape& units = shape.units();
-    const offset_t row = units.row_of(number);
-    write_unit<T>(units, to.at(row), source(map, row), number - row * units.per_row(), fill);
-  }
-
   template <class Map, class Threads, class Window>
   SEQPACK_HD auto near(const Map& map, const Threads& threads, Window& window, offset_t first,
                        offset_t last) const {
@@ -141,8 +134,7 @@ auto make_operation(const View& view, FromPlace from, ToPlace to,
 /// source or of another target.
 ///
 /// Allocates nothing. Does not synchronise; one kernel launch on a device for every 64 fields.
-/// O(elements written), plus a search of O(log B) for some thousand rows on a cuda_stream, and for
-/// every 16 bytes with Thrust's CUDA policies.
+/// O(elements written), plus a search of O(log B) for some thousand rows on a device.
 template <executor E, layout L, whole_place From, place To, class... S, class... T, class... Fill>
   requires runs_on<E, L> && (sizeof...(T) > 0)
 void rearrange(const E& where, const L& layout, From from, To to,

@@ -110,16 +110,6 @@ struct unpack_move {
             reinterpret_cast<const char*>(token)};
   }
 
-  template <class Map>
-  SEQPACK_HD void unit(const Map& map, offset_t number) const {
-    const unit_shape& units = shape.units();
-    const offset_t row = units.row_of(number);
-    const tile_route path = route(map, row);
-    if (path.to == nullptr) return;
-    write_unit<T>(units, reinterpret_cast<T*>(path.to), reinterpret_cast<const T*>(path.from),
-                  number - row * units.per_row(), fill);
-  }
-
   /// Offsets that are wrong could name any row, so a ragged target has no window.
   template <class Map, class Threads, class Memory>
   SEQPACK_HD auto near(const Map& map, const Threads& threads, Memory& memory, offset_t first,

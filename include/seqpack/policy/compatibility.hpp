@@ -60,6 +60,16 @@ constexpr offset_t static_divisor() {
   }
 }
 
+/// Whether a padding policy is known at compile time to have a fixed total.
+template <padding_policy P>
+constexpr bool static_fixed_total() {
+  if constexpr (requires { typename std::bool_constant<P::has_fixed_total>; }) {
+    return P::has_fixed_total && P::static_fixed_total != dynamic;
+  } else {
+    return false;
+  }
+}
+
 /// True, or a compile-time error that names the two numbers that do not fit. An `each` of 1 fits
 /// any sharding: every length is then checked when the layout is made.
 template <padding_policy P, context_parallel_policy C>
@@ -71,7 +81,7 @@ constexpr bool policies_fit() {
   if constexpr (each > 1 && divisor != dynamic) {
     fit = each_is_a_multiple_of_the_sharding_divisor<each, divisor>::value;
   }
-  if constexpr (P::has_fixed_total && P::static_fixed_total != dynamic) {
+  if constexpr (static_fixed_total<P>()) {
     if constexpr (multiple != dynamic) {
       fit = fixed_total_is_a_multiple_of_the_total_multiple<P::static_fixed_total, multiple>::value;
     }
@@ -96,7 +106,7 @@ constexpr void require_policies_fit(const P& padding, const C& cp) {
   if (padding.each() > 1 && padding.each() % divisor != 0) {
     reject("each_multiple_of", padding.each(), multiple_of(divisor, for_sharding));
   }
-  if constexpr (P::has_fixed_total) {
+  if (padding.has_fixed_total) {
     const offset_t total = padding.fixed_total();
     if (total % padding.total_multiple() != 0) {
       reject("fixed_total", total, multiple_of(padding.total_multiple(), "the total multiple"));

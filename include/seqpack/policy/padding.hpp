@@ -73,11 +73,14 @@ struct ghost_tail {
 /// - `p.padded_length(n)`, n >= 0: at least n, 0 for 0, and not decreasing in n
 /// - `p.each()`: a number that divides every padded length (1: nothing is promised)
 /// - `p.total_multiple()`: divides the total (1: anything does)
-/// - `p.fixed_total()`: the total, meaningful when `P::has_fixed_total`
+/// - `p.fixed_total()`: the total, meaningful when `p.has_fixed_total`
 /// - `P::static_each`, `P::static_total_multiple`, `P::static_fixed_total`: the same at
 ///   compile time, or `dynamic`; what is wrong with them does not compile
-/// - `P::has_total`: a total multiple or a fixed total is part of the type
-/// - `P::tail_goes_to`: who gets the tail
+/// - `p.has_total`: whether there is a total multiple or a fixed total
+/// - `p.has_fixed_total`: whether there is a fixed total
+/// - `p.tail_goes_to`: who gets the tail
+///
+/// The last three are constants of the type or, as in any_padding, members.
 ///
 /// The functions are called on the device too, so a user's own must be SEQPACK_HD there.
 template <class P>
@@ -86,9 +89,9 @@ concept padding_policy = std::is_trivially_copyable_v<P> && requires(const P& p,
   { p.each() } -> std::same_as<offset_t>;
   { p.total_multiple() } -> std::same_as<offset_t>;
   { p.fixed_total() } -> std::same_as<offset_t>;
-  { P::tail_goes_to } -> std::convertible_to<tail>;
-  typename std::bool_constant<P::has_total>;
-  typename std::bool_constant<P::has_fixed_total>;
+  { p.tail_goes_to } -> std::convertible_to<tail>;
+  { p.has_total } -> std::convertible_to<bool>;
+  { p.has_fixed_total } -> std::convertible_to<bool>;
   typename std::integral_constant<offset_t, P::static_each>;
   typename std::integral_constant<offset_t, P::static_total_multiple>;
   typename std::integral_constant<offset_t, P::static_fixed_total>;
@@ -174,16 +177,14 @@ using no_padding = padding<>;
 
 /// The total that content of a given size gets: the fixed one, or the content rounded up.
 template <padding_policy P>
-SEQPACK_HD constexpr offset_t total_for(const P& p, offset_t content) noexcept {
-  if constexpr (P::has_fixed_total) {
-    return p.fixed_total();
-  } else {
-    return round_up(content, p.total_multiple());
-  }
+constexpr offset_t total_for(const P& p, offset_t content) noexcept {
+  return p.has_fixed_total ? p.fixed_total() : round_up(content, p.total_multiple());
 }
 
 /// Whether a layout of this policy ends in a ghost segment, which may be empty.
 template <padding_policy P>
-inline constexpr bool has_ghost = P::has_total && P::tail_goes_to == tail::ghost;
+constexpr bool has_ghost(const P& p) noexcept {
+  return p.has_total && p.tail_goes_to == tail::ghost;
+}
 
 }  // namespace seqpack

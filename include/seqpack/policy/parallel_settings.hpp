@@ -73,7 +73,7 @@ constexpr padding_numbers derive_padding(const parallel_settings& s) {
   const auto require_size = [](const char* name, offset_t value) {
     constexpr offset_t limit = offset_t{1} << 20;  // keeps every product below within 64 bits
     if (value < 1 || value > limit) {
-      reject(name, value, "it must be from 1 to " + std::to_string(limit));
+      reject(name, value, {"it must be from 1 to ", limit});
     }
   };
   require_size("tensor_parallel", s.tensor_parallel);
@@ -84,8 +84,8 @@ constexpr padding_numbers derive_padding(const parallel_settings& s) {
   const offset_t factor = least_factor(s);
   if (s.sequence_multiple % factor != 0) {
     reject("sequence_multiple", s.sequence_multiple,
-           "it must be a multiple of " + std::to_string(factor) +
-               ", what context and sequence parallelism cut a sequence into");
+           {"it must be a multiple of ", factor,
+            ", what context and sequence parallelism cut a sequence into"});
   }
   const offset_t block = std::lcm(token_multiple(s.fp8),
                                   s.hybrid_expert_parallel ? hybrid_expert_multiple : offset_t{1});
@@ -95,7 +95,7 @@ constexpr padding_numbers derive_padding(const parallel_settings& s) {
   if (s.pipeline_parallel > 1) {
     if (s.longest_packed < 1 || s.longest_packed > max_tokens) {
       reject("longest_packed", s.longest_packed,
-             "it must be from 1 to " + std::to_string(max_tokens) + " with more than one stage");
+             {"it must be from 1 to ", max_tokens, " with more than one stage"});
     }
     numbers.fixed_total = round_up(s.longest_packed, std::lcm(numbers.total_multiple, factor));
   }

@@ -31,7 +31,9 @@ struct shard_position {
 /// - `s.run(position, length, cp)`: how many tokens, this one included, follow each other
 ///   both in the sequence and in the shard (at least 1). It is what lets the host copy in blocks.
 ///
-/// They are called on the device too, so a user's own must be SEQPACK_HD there.
+/// They are pure arithmetic, the same on all ranks: constexpr where layouts shall be, without
+/// exceptions, and called from several threads at once; on a device too, where a user's own must be
+/// SEQPACK_HD. The library takes their word: what is no bijection packs wrong.
 template <class S>
 concept sharding =
     std::is_trivially_copyable_v<S> && requires(const S& s, offset_t n, shard_position p) {
@@ -117,6 +119,9 @@ struct striped {
 /// `context_parallel<4, zigzag>`, or `context_parallel<>{cp}`, or
 /// `context_parallel<dynamic, my_sharding>{cp, my_sharding{...}}`.
 ///
+/// What is static converts to what is chosen at run time: `context_parallel<4>` to
+/// `context_parallel<>`, and both to `context_parallel<dynamic, any_sharding>`.
+///
 /// One rank owns everything in order, whatever the sharding is.
 template <offset_t Size = dynamic, sharding Sharding = zigzag>
 class context_parallel {
@@ -132,8 +137,17 @@ class context_parallel {
   constexpr explicit context_parallel(offset_t size, Sharding how = {})
     requires(Size == dynamic)
       : size_(size, "context_parallel size"), sharding_(how) {}
+  template <offset_t OtherSize, sharding Other>
+    requires(Size == dynamic || Size == OtherSize) && std::convertible_to<Other, Sharding> &&
+            (Size != OtherSize || !std::same_as<Other, Sharding>)
+  constexpr context_parallel(const context_parallel<OtherSize, Other>& other) noexcept
+      : sharding_(other.how()) {
+    if constexpr (Size == dynamic) size_ = extent<>(other.size());
+  }
 
   SEQPACK_HD constexpr offset_t size() const noexcept { return size_.value(); }
+  /// The sharding, for 2 ranks and more.
+  SEQPACK_HD constexpr const Sharding& how() const noexcept { return sharding_; }
 
   /// What must divide every padded length; 1 for one rank.
   SEQPACK_HD constexpr offset_t divisor() const noexcept {
@@ -178,8 +192,7 @@ concept context_parallel_policy =
 /// \throws invalid_input unless 0 <= rank < size.
 constexpr void require_rank(offset_t rank, offset_t size) {
   if (rank < 0 || rank >= size) {
-    reject("rank", rank,
-           "it must be from 0 to " + std::to_string(size - 1) + ", the last context-parallel rank");
+    reject("rank", rank, {"it must be from 0 to ", size - 1, ", the last context-parallel rank"});
   }
 }
 

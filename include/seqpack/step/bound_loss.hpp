@@ -18,7 +18,7 @@
 #include "seqpack/loss/evaluate.hpp"
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/loss_result.hpp"
-#include "seqpack/parallel/group_execution.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/step/model.hpp"
 #include "seqpack/step/setup.hpp"

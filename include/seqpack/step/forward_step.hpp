@@ -25,6 +25,8 @@
 #include "seqpack/loss/evaluate.hpp"
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/move/detail/checks.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
+#include "seqpack/parallel/detail/verdict.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/step/bound_loss.hpp"
@@ -229,7 +231,7 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
   std::optional<column_range> columns;
   if (!failed) columns = output.columns;
   std::exception_ptr refused;
-  detail::agreeing::nesting(failed, [&] {
+  detail::nesting(failed, [&] {
     if (scalable) refused = detail::forwarding::columns_refused(setup, columns, options);
   });
   detail::forwarding::checked(

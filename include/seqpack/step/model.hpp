@@ -92,6 +92,10 @@ struct unpacked_model_input : model_input<View, Id, Packed...> {
 /// - `M::fields`, if it asks for per-token fields beside the ids: field_tags. They are packed and
 ///   sharded as the ids are; `packed_rows(tag, input)` gives them.
 ///
+/// forward_step calls it once, in the calling thread, on every rank of both groups. It may throw, and
+/// communicate, best over groups of its own. `input.layout` looks at its arrays where the executor
+/// works: on the host for a host executor, in kernels of the model's own for a stream.
+///
 ///     struct bigram {
 ///       static constexpr auto attention = attention_input::packed_parameters;
 ///       static constexpr auto output = output_kind::logits;

@@ -11,7 +11,6 @@
 #include "seqpack/comm/self.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/layout/layout.hpp"
-#include "seqpack/layout/unpacked_layout.hpp"
 #include "seqpack/step/model.hpp"
 #include "seqpack/tokens/packed_seq_params.hpp"
 #include "seqpack/tokens/targets.hpp"

@@ -13,8 +13,9 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/exec/team.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/move/field.hpp"
+#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/tokens/per_token.hpp"
 #include "seqpack/tokens/targets.hpp"
 
@@ -32,7 +33,6 @@ struct start_operation {
 
   offset_t rows() const noexcept { return starts.rows; }
   offset_t row_bytes() const noexcept { return starts.payload * offset_t{8}; }
-  offset_t units() const noexcept { return starts.rows; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }
@@ -59,8 +59,7 @@ struct document_position {
                           "the batch size of the layout");
     if (starts.batch() > 0 && starts.width() < view.longest_padded) {
       reject(whose.name("document starts columns"), starts.width(),
-             "it must be at least " + std::to_string(view.longest_padded) +
-                 ", the width of the batch");
+             {"it must be at least ", view.longest_padded, ", the width of the batch"});
     }
     detail::require_memory(whose, "document starts", starts.data(), starts.positions());
     detail::require_range<T>(whose, "largest position id", max_of(view.longest_padded - 1, 0));
@@ -87,18 +86,16 @@ struct mask_operation {
 
   offset_t rows() const noexcept { return masked.rows; }
   offset_t row_bytes() const noexcept { return masked.payload; }
-  SEQPACK_HD offset_t units() const noexcept { return masked.rows * masked.payload; }
+  offset_t row_work() const noexcept { return row_bytes(); }
   void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) {
-      const token_ref query = view.token_at(at, first);
-      bool* const row = masked.at(first);
-      for (offset_t key = 0; key < masked.payload; ++key) row[key] = hidden(query, key);
-    }
+    for (; first < last; ++first) (*this)(single_thread{}, first);
   }
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = divide(unit, masked.payload);
-    const offset_t key = unit - row * masked.payload;
-    masked.at(row)[key] = hidden(view.token_at(at, row), key);
+  template <team Team>
+  SEQPACK_HD void operator()(const Team& threads, offset_t row) const {
+    const token_ref query = view.token_at(at, row);
+    for (offset_t key = threads.rank(); key < masked.payload; key += threads.size()) {
+      masked.at(row)[key] = hidden(query, key);
+    }
   }
 
  private:

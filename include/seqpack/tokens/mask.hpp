@@ -11,7 +11,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/move/field.hpp"
+#include "seqpack/move/detail/checks.hpp"
 
 namespace seqpack {
 
@@ -30,7 +30,6 @@ struct mask_operation {
 
   offset_t rows() const noexcept { return mask.batch(); }
   offset_t row_bytes() const noexcept { return mask.width(); }
-  offset_t units() const noexcept { return mask.batch(); }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }
@@ -59,10 +58,10 @@ struct mask_operation {
     const std::string row = "[" + std::to_string(b) + "]";
     for (offset_t s = 0; s < mask.width(); ++s) {
       if (is_flag(*mask.at(b, s))) continue;
-      reject("mask" + row + "[" + std::to_string(s) + "]", text_of(*mask.at(b, s)),
+      reject({"mask", row, "[", s, "]"}, text_of(*mask.at(b, s)),
              "a mask holds 0 and 1; ids that tell documents of a row apart are segment ids");
     }
-    reject("mask row " + std::to_string(b), "with gaps", "its real tokens must be contiguous");
+    reject({"mask row ", b}, "with gaps", "its real tokens must be contiguous");
   }
   static std::string text_of(const M& entry) {
     if constexpr (std::is_arithmetic_v<std::remove_const_t<M>>) {

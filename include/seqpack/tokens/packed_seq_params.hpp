@@ -20,7 +20,7 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/move/field.hpp"
+#include "seqpack/move/detail/checks.hpp"
 #include "seqpack/tokens/per_token.hpp"
 
 namespace seqpack {
@@ -59,7 +59,6 @@ struct bounds_operation {
 
   offset_t rows() const noexcept { return to.rows; }
   offset_t row_bytes() const noexcept { return sizeof(To); }
-  offset_t units() const noexcept { return to.rows; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }
@@ -150,9 +149,8 @@ void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t head
   }
   if (!detail::product_within(heads, head_dim, largest) ||
       !detail::product_within(heads * head_dim, most, largest)) {
-    reject("heads * head_dim", std::to_string(heads) + " * " + std::to_string(head_dim),
-           "the last offset, " + std::to_string(most) + " times that, must be at most " +
-               std::to_string(largest));
+    reject("heads * head_dim", {heads, " * ", head_dim},
+           {"the last offset, ", most, " times that, must be at most ", largest});
   }
   execute(where, detail::bounds_operation<Index, std::int64_t, detail::times>{
                      bounds.data(), to, {heads * head_dim, largest / (heads * head_dim)}});

@@ -16,11 +16,11 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/layout/detail/bounds.hpp"
+#include "seqpack/layout/detail/checks.hpp"
+#include "seqpack/layout/detail/status.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/detail/windows.hpp"
-#include "seqpack/move/field.hpp"
 
 namespace seqpack {
 
@@ -101,7 +101,7 @@ struct label {
       reject(whose.name("label shift"), options.shift, "it must be at least 1");
     }
     if (!holds_whole<T>(options.ignore)) {
-      reject(whose.name("ignored label"), options.ignore, "the label type " + label_range<T>());
+      reject(whose.name("ignored label"), options.ignore, {"the label type ", label_range<T>()});
     }
     require_vocabulary(whose);
     detail::require_equal(whose, "tokens payload", tokens.payload(), 1, "one id per token");
@@ -188,11 +188,11 @@ struct label {
       reject(whose.name("vocabulary"), "given", "ids that are no numbers have none");
     }
     if (size < 1 || size > max_tokens) {
-      reject(whose.name("vocabulary"), size, "it must be from 1 to " + std::to_string(max_tokens));
+      reject(whose.name("vocabulary"), size, {"it must be from 1 to ", max_tokens});
     }
     if (options.ignore >= 0 && options.ignore < size) {
       reject(whose.name("ignored label"), options.ignore,
-             "it must be no id of the vocabulary, 0 to " + std::to_string(size - 1));
+             {"it must be no id of the vocabulary, 0 to ", size - 1});
     }
   }
 
@@ -212,8 +212,7 @@ struct label {
       for (offset_t s = options.shift; s < length; ++s) {
         const id value = *tokens.at(b, lead + s);
         if (fits(value)) continue;
-        reject(whose.name("tokens") + "[" + std::to_string(b) + "][" + std::to_string(s) + "]",
-               std::to_string(value),
+        reject({whose.name("tokens"), "[", b, "][", s, "]"}, value,
                options.vocabulary == dynamic
                    ? "the label type " + label_range<T>()
                    : "a label must be from 0 to " + std::to_string(most()));
@@ -229,14 +228,12 @@ struct batch_position {
   template <class Executor, class View>
   void require(detail::subject whose, const View& view) const {
     if (!product_within(view.batch, width, max_tokens)) {
-      reject(whose.name("batch size * width"),
-             std::to_string(view.batch) + " * " + std::to_string(width),
-             "it must be at most " + std::to_string(max_tokens));
+      reject(whose.name("batch size * width"), {view.batch, " * ", width},
+             {"it must be at most ", max_tokens});
     }
     if (width < view.longest) {
       reject(whose.name("width"), width,
-             "it must be at least " + std::to_string(view.longest) +
-                 ", the longest real length of the layout");
+             {"it must be at least ", view.longest, ", the longest real length of the layout"});
     }
     if constexpr (std::unsigned_integral<T>) {
       reject(whose.name("element type"), "unsigned", "it must hold -1, for padding");
@@ -305,14 +302,12 @@ struct token_operation {
 
   offset_t rows() const noexcept { return view.rows(at); }
   offset_t row_bytes() const noexcept { return bytes; }
-  offset_t units() const noexcept { return view.rows(at); }
   void process(offset_t first, offset_t last) const {
     for_each_run(view, at, first, last,
                  [&](offset_t row, const token_run& run) { arrays.write_run(view, row, run); });
   }
-  SEQPACK_HD void operator()(offset_t row) const { write(view, row); }
 
-  // As tiles of rows: 8 for each of 256 threads.
+  // Tiles of rows: 8 for each of 256 threads.
   using scratch_type = window_memory<typename View::index_type>;
   static constexpr offset_t tile_rows = 2048;
 
@@ -330,16 +325,12 @@ struct token_operation {
     for (offset_t first = number * tile_rows; first < end;) {
       const auto near = window_of(threads, view, at, first, end - 1, scratch);
       for (offset_t row = first + threads.rank(); row <= near.last; row += threads.size()) {
-        write(near.view, row);
+        // Functions may ask of any sequence, not only of those in the window.
+        arrays.write(view, row, near.view.token_at(at, row));
       }
       threads.sync();
       first = near.last + 1;
     }
-  }
-
- private:
-  SEQPACK_HD void write(const View& bounds, offset_t row) const {
-    arrays.write(view, row, bounds.token_at(at, row));  // functions may ask of any sequence
   }
 };
 

@@ -131,8 +131,8 @@ void require_known(const View& view, const counted_label<Fields>& label, offset_
       if (id >= 0 && id < vocabulary) continue;
       // One above what a label holds is negative by now.
       const auto given = token_value<id_number<Fields>>(input_ids, label.fields, b, s);
-      reject("input_ids[" + std::to_string(b) + "][" + std::to_string(s) + "]",
-             std::to_string(given), "a target must be from 0 to " + std::to_string(vocabulary - 1));
+      reject({"input_ids[", b, "][", s, "]"}, given,
+             {"a target must be from 0 to ", vocabulary - 1});
     }
   }
 }

@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(large_tensors) {
   const test_stream stream;
   const offset_t batch = 3;
   const offset_t tokens = offset_t{1} << 33;
-  const layout_view<no_padding, no_context_parallel, std::int64_t> view{
+  const layout_view<no_context_parallel, std::int64_t> view{
       .cu = untouched_memory<std::int64_t>(0),
       .cu_padded = untouched_memory<std::int64_t>(1),
       .sequences = batch,

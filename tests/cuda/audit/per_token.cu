@@ -175,15 +175,15 @@ BOOST_AUTO_TEST_CASE(documents_and_causal_masks) {
     device_array<int> ids(static_cast<std::size_t>(batch * s));
     const device_array<std::int64_t> starts(ids.size());
     const device_array<bool> mask(ids.size() * 8);
-    const layout_view<no_padding, no_context_parallel> view{.cu = cu.data(),
-                                                            .cu_padded = cu_padded.data(),
-                                                            .sequences = batch,
-                                                            .segments = batch,
-                                                            .batch = batch,
-                                                            .total = batch * s,
-                                                            .longest = s,
-                                                            .longest_padded = s,
-                                                            .padded = true};
+    const layout_view<no_context_parallel> view{.cu = cu.data(),
+                                                .cu_padded = cu_padded.data(),
+                                                .sequences = batch,
+                                                .segments = batch,
+                                                .batch = batch,
+                                                .total = batch * s,
+                                                .longest = s,
+                                                .longest_padded = s,
+                                                .padded = true};
     const auto change = [&](int round) {
       std::vector<int> real{0};
       std::vector<int> padded{0};

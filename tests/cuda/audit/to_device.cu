@@ -32,8 +32,7 @@ constexpr int certainly_short = 3000;
 
 template <class Layout>
 void check_arrays(const Layout& found,
-                  const packed_layout<typename Layout::padding_type,
-                                      typename Layout::context_parallel_type>& expected) {
+                  const packed_layout<typename Layout::context_parallel_type>& expected) {
   const auto equal = [](const auto& on_device, const auto& on_host) {
     const auto values = read_device(on_device);
     BOOST_TEST(std::ranges::equal(values, on_host));

@@ -71,11 +71,11 @@ void check_both_sides(const F& f) {
 
 template <class P, class C>
 void check_policies(const P& padding, const C& cp) {
-  layout_view<P, C> view;
+  layout_view<C> view;
   view.total = 4711;
   view.padding = padding;
   view.cp = cp;
-  check_both_sides(view_offsets<layout_view<P, C>>{view});
+  check_both_sides(view_offsets<layout_view<C>>{view});
   check_both_sides(rules_offsets<bounds_rules<std::int32_t, P, C>>{{padding, cp, 1234}});
 }
 

@@ -1,4 +1,4 @@
-// Warps and blocks as groups of threads: who gets which part of a row, what they reduce to, and the
+// Warps and blocks as teams of threads: who gets which part of a row, what they reduce to, and the
 // launch.
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
@@ -13,9 +13,9 @@ using namespace seqpack;
 using namespace seqpack::testing;
 BOOST_TEST_GLOBAL_FIXTURE(needs_device);
 
-static_assert(team<warp_group> && team<block_group>);
+static_assert(team<warp_team> && team<block_team>);
 
-namespace rows_of_groups {
+namespace rows_of_teams {
 
 /// What every operation here is on the host: nothing.
 struct operation {
@@ -25,9 +25,7 @@ struct operation {
   offset_t rows() const noexcept { return count; }
   offset_t row_bytes() const noexcept { return 1; }
   offset_t row_work() const noexcept { return work; }
-  offset_t units() const noexcept { return count; }
   void process(offset_t, offset_t) const {}
-  SEQPACK_HD void operator()(offset_t) const {}
 };
 
 /// The threads of each row, and which one this is.
@@ -35,14 +33,13 @@ struct count_threads : operation {
   int* visits;
   int* sizes;
 
-  using operation::operator();
-  template <team Group>
-  SEQPACK_HD void operator()(const Group& group, offset_t row) const {
-    const int one = group.reduce(1, [](int a, int b) { return a + b; });
+  template <team Team>
+  SEQPACK_HD void operator()(const Team& threads, offset_t row) const {
+    const int one = threads.reduce(1, [](int a, int b) { return a + b; });
     // Twice, so that the second finds what the first one has left in shared memory.
-    const int ranks = group.reduce(group.rank(), [](int a, int b) { return a + b; });
-    visits[row * 512 + group.rank()] += one + ranks;
-    if (group.rank() == 0) sizes[row] = group.size();
+    const int ranks = threads.reduce(threads.rank(), [](int a, int b) { return a + b; });
+    visits[row * 512 + threads.rank()] += one + ranks;
+    if (threads.rank() == 0) sizes[row] = threads.size();
   }
 };
 static_assert(cooperative_operation<count_threads> && !cooperative_operation<operation>);
@@ -56,12 +53,11 @@ struct ends {
 struct reduce_in_order : operation {
   ends* found;
 
-  using operation::operator();
-  template <team Group>
-  SEQPACK_HD void operator()(const Group& group, offset_t row) const {
+  template <team Team>
+  SEQPACK_HD void operator()(const Team& threads, offset_t row) const {
     // Lanes of a warp are combined at distances, so what is on the left has begun before.
-    found[row * 512 + group.rank()] =
-        group.reduce(ends{group.rank(), group.rank(), 0}, [](const ends& a, const ends& b) {
+    found[row * 512 + threads.rank()] =
+        threads.reduce(ends{threads.rank(), threads.rank(), 0}, [](const ends& a, const ends& b) {
           return ends{a.first, b.last > a.last ? b.last : a.last,
                       a.wrong + b.wrong + (a.first > b.first)};
         });
@@ -76,21 +72,20 @@ struct read_owners : operation {
   int* owners;
   int* seen;
 
-  using operation::operator();
-  template <team Group>
-  SEQPACK_HD void operator()(const Group& group, offset_t) const {
+  template <team Team>
+  SEQPACK_HD void operator()(const Team& threads, offset_t) const {
     offset_t last = -1;
     const auto note = [&](const T* at, int count) {
       for (int k = 0; k < count; ++k) {
         std::uint16_t bits = 0;
         memcpy(&bits, &at[k], sizeof(T) < 2 ? 1 : 2);
         const offset_t column = bits;
-        owners[column] = group.rank();
+        owners[column] = threads.rank();
         seen[column] += column > last ? 1 : 1000;  // rising
         last = column;
       }
     };
-    group.read_row(x, columns, [&](const T* chunk) { note(chunk, detail::length<T>); }, note);
+    threads.read_row(x, columns, [&](const T* chunk) { note(chunk, detail::length<T>); }, note);
   }
 };
 
@@ -101,10 +96,9 @@ struct add_column : operation {
   G* out;
   offset_t columns;
 
-  using operation::operator();
-  template <team Group>
-  SEQPACK_HD void operator()(const Group& group, offset_t) const {
-    group.rewrite_row(x, out, columns, [](offset_t first, int k, const T& value) {
+  template <team Team>
+  SEQPACK_HD void operator()(const Team& threads, offset_t) const {
+    threads.rewrite_row(x, out, columns, [](offset_t first, int k, const T& value) {
       return static_cast<G>(static_cast<offset_t>(value) + 1 + first + k);
     });
   }
@@ -115,10 +109,9 @@ struct fill_all : operation {
   G* out;
   offset_t columns;
 
-  using operation::operator();
-  template <team Group>
-  SEQPACK_HD void operator()(const Group& group, offset_t) const {
-    group.fill_row(out, columns, static_cast<G>(7));
+  template <team Team>
+  SEQPACK_HD void operator()(const Team& threads, offset_t) const {
+    threads.fill_row(out, columns, static_cast<G>(7));
   }
 };
 
@@ -126,11 +119,11 @@ struct three_bytes {
   unsigned char at[3];
 };
 
-}  // namespace rows_of_groups
+}  // namespace rows_of_teams
 
 namespace {
 
-using namespace rows_of_groups;
+using namespace rows_of_teams;
 
 /// The work of a row of a warp, of a block of 256 threads, and of one of 512.
 struct tier {
@@ -143,7 +136,7 @@ constexpr offset_t sizes[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 10
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_row_once_by_all_threads_of_its_group) {
+BOOST_AUTO_TEST_CASE(every_row_once_by_all_threads_of_its_team) {
   for (const tier& t : tiers) {
     for (const offset_t rows : {1, 7, 8, 9, 5000}) {
       BOOST_TEST_CONTEXT("work " << t.work << ", rows " << rows) {
@@ -166,7 +159,7 @@ BOOST_AUTO_TEST_CASE(every_row_once_by_all_threads_of_its_group) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(many_rows_of_one_group) {
+BOOST_AUTO_TEST_CASE(many_rows_of_one_team) {
   // More than the blocks of a grid: each does several.
   const test_stream stream;
   constexpr offset_t rows = 40000;

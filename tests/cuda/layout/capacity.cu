@@ -152,13 +152,13 @@ BOOST_AUTO_TEST_CASE(every_build_gives_the_eager_arrays_and_spares) {
                             .fixed_total = total,
                             .cp = 2};
     check_arrays(absorb, oracle::bounds(request));
-    BOOST_TEST(read_summary(absorb.summary()).plan.longest_padded ==
+    BOOST_TEST(read_summary(absorb.summary()).sizes.longest_padded ==
                oracle::bounds(request).max_seqlen);
     request.tail_to = oracle::tail::ghost;
     check_arrays(ghost, oracle::bounds(request));
-    BOOST_TEST(read_summary(ghost.summary()).plan.longest_padded ==
+    BOOST_TEST(read_summary(ghost.summary()).sizes.longest_padded ==
                oracle::bounds(request).max_seqlen);
-    BOOST_TEST(read_summary(ghost.summary()).plan.sequences == count);
+    BOOST_TEST(read_summary(ghost.summary()).sizes.sequences == count);
   }
 }
 

@@ -47,7 +47,7 @@ void check_same(const device_array<T>& found, const std::vector<T>& expected) {
   BOOST_TEST(found.guards_intact());
 }
 
-using layout_type = packed_layout<padding<each_multiple_of<>, ghost_tail>, context_parallel<2>>;
+using layout_type = packed_layout<context_parallel<2>>;
 
 /// pack, unpack and rearrange of one field, each beside the host; offsets are bytes.
 template <class T>

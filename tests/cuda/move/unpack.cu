@@ -36,7 +36,7 @@ struct fixture {
   context_parallel<> cp{2};
   oracle::packed expected =
       oracle::pack({.lens = {5, 0, 3, 8, 1, 9}, .each = 4, .total_multiple = 32, .cp = 2});
-  device_layout<decltype(policy), decltype(cp)> layout =
+  device_layout<decltype(cp)> layout =
       to_device(stream.executor(), make_layout(lengths, policy, cp));
 };
 

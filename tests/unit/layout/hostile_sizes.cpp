@@ -12,8 +12,6 @@
 #include "seqpack/core/view.hpp"
 #include "seqpack/layout/adopt.hpp"
 #include "seqpack/layout/layout.hpp"
-#include "seqpack/layout/layout_part.hpp"
-#include "seqpack/layout/unpacked_layout.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/move/rearrange.hpp"
 #include "seqpack/move/unpack.hpp"
@@ -199,12 +197,14 @@ BOOST_AUTO_TEST_CASE(batches_that_are_not_packed) {
   refuse([] { return unpacked_layout(std::vector{1}, smallest); },
          "width is -9223372036854775808: it must be from 0 to 281474976710656");
   refuse([] { return unpacked_layout(std::vector<std::uint64_t>{~std::uint64_t{0}}, 4); },
-         "lengths[0] is 18446744073709551615: it must be from 0 to 4, the width of the batch");
+         "lengths[0] is 18446744073709551615: a length must be at most 4, the width of the batch");
   refuse([] { return unpacked_layout(std::vector{1, 1, 1}, offset_t{1} << 30); },
-         "total is 2147483648: it must be at most 2147483647, the range of the type of cu_seqlens");
-  refuse([] { return unpacked_layout<std::int64_t>(std::vector<int>(70'000, 0), max_tokens); },
-         "total is 562949953421312: it must be at most 281474976710656, the range of the type of "
-         "cu_seqlens");
+         "sum of the padded lengths is 3221225472: it must be at most 2147483647, the range of the "
+         "type of cu_seqlens");
+  refuse(
+      [] { return unpacked_layout<std::int64_t>(std::vector<int>(70'000, 0), max_tokens); },
+      "sum of the padded lengths is 2305843009213693952: it must be at most 281474976710656, the "
+      "range of the type of cu_seqlens");
 }
 
 BOOST_AUTO_TEST_CASE(nothing_moves_where_a_token_has_no_elements) {

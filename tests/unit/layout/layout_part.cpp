@@ -1,7 +1,7 @@
 // Some sequences of a layout: every token is where it is in the whole one, counted from the part's
 // first row.
 #define BOOST_TEST_MODULE layout_part
-#include "seqpack/layout/layout_part.hpp"
+#include "seqpack/layout/layout.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <vector>

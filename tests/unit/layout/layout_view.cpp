@@ -15,7 +15,7 @@ using namespace seqpack;
 
 namespace {
 
-using two_ranks = layout_view<no_padding, context_parallel<2>>;
+using two_ranks = layout_view<context_parallel<2>>;
 
 /// A view of bounds written by hand.
 template <class View, class Index, std::size_t Entries>
@@ -30,14 +30,13 @@ View over(const std::array<Index, Entries>& cu, const std::array<Index, Entries>
 
 struct without_a_view {
   using index_type = std::int32_t;
-  using padding_type = no_padding;
   using context_parallel_type = no_context_parallel;
 };
 struct with_a_view_of_another_type : without_a_view {
-  layout_view<no_padding, context_parallel<2>> view() const { return {}; }
+  layout_view<context_parallel<2>> view() const { return {}; }
 };
 struct with_a_view : without_a_view {
-  layout_view<no_padding, no_context_parallel> view() const { return {}; }
+  layout_view<no_context_parallel> view() const { return {}; }
 };
 
 template <class F>
@@ -53,12 +52,11 @@ std::string refusal(F f) {
 }  // namespace
 
 static_assert(std::is_trivially_copyable_v<two_ranks>);
-static_assert(std::is_trivially_copyable_v<layout_view<padding<each_multiple_of<>, ghost_tail>,
-                                                       context_parallel<>, std::int64_t>>);
-static_assert(std::same_as<layout_view<no_padding, no_context_parallel>::index_type, std::int32_t>);
+static_assert(std::is_trivially_copyable_v<layout_view<context_parallel<>, std::int64_t>>);
+static_assert(std::same_as<layout_view<no_context_parallel>::index_type, std::int32_t>);
 
-static_assert(layout<two_ranks> && layout<packed_layout<no_padding, no_context_parallel>>);
-static_assert(layout<packed_layout<padding<each_multiple_of<>>, context_parallel<>, std::int64_t>>);
+static_assert(layout<two_ranks> && layout<packed_layout<no_context_parallel>>);
+static_assert(layout<packed_layout<context_parallel<>, std::int64_t>>);
 static_assert(layout<with_a_view>);
 static_assert(!layout<int> && !layout<std::vector<int>>);
 static_assert(!layout<without_a_view> && !layout<with_a_view_of_another_type>);

@@ -435,19 +435,13 @@ BOOST_AUTO_TEST_CASE(outputs_in_the_batch_are_checked_together) {
 
 namespace {
 
-/// What `Op` does to a row by a group of one thread, in the place of what it does on the host.
+/// What `Op` does to a row by a team of one thread, in the place of what it does on the host.
 template <class Op>
 struct by_one_thread : Op {
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) static_cast<const Op&>(*this)(single_thread{}, first);
   }
 };
-/// The same by units, as executors without groups of threads do it.
-template <class Op>
-void execute_units(const Op& op) {
-  for (offset_t unit = 0; unit < op.units(); ++unit) op(unit);
-}
-
 /// Both forms of an operation leave the same in two arrays, apart from rounding.
 template <class T>
 void check_near(const std::vector<T>& found, const std::vector<T>& wanted, double allowed) {
@@ -499,7 +493,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_form_for_many_threads_does_the_same, T, comput
     const auto forward = rows(numbers);
     const label_log_prob_rows<const C> read{forward.log_probs, forward.max, forward.sum,
                                             forward.entropy};
-    std::vector<C> gradient(logits.size()), found(logits.size()), by_units(logits.size());
+    std::vector<C> gradient(logits.size()), found(logits.size());
     const auto backward = [&](std::vector<C>& out) {
       const matrix_view<C> to(out.data(), 4, columns);
       return impl::backward_operation<T, C, C>{
@@ -508,8 +502,6 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_form_for_many_threads_does_the_same, T, comput
     execute(host, backward(gradient));
     execute(host, by_one_thread<impl::backward_operation<T, C, C>>{backward(found)});
     check_near(found, gradient, allowed);
-    execute_units(backward(by_units));
-    check_near(by_units, gradient, allowed);
     if (columns > 1) BOOST_TEST(gradient[static_cast<std::size_t>(columns / 2)] > 0);
     for (offset_t v = 0; v < columns; ++v) {
       BOOST_TEST(found[static_cast<std::size_t>(columns + v)] == 0);

@@ -34,7 +34,7 @@ std::string memory_of_array(int k, const char* what) {
 
 /// Two sequences of 2 and 1 tokens in a row of 4; everything lies somewhere in one buffer.
 struct fixture {
-  packed_layout<padding<each_multiple_of<2>>, context_parallel<1>> layout =
+  packed_layout<context_parallel<1>> layout =
       make_layout(std::vector{2, 1}, padding{each_multiple_of<2>{}});
   poisoned_buffer<std::int64_t> memory{64};
 

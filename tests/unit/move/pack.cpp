@@ -274,8 +274,7 @@ struct counting_fields {
 }  // namespace
 
 template <>
-struct seqpack::executor_traits<counting_fields> {
-  static constexpr bool on_device = false;
+struct seqpack::executor_traits<counting_fields> : seqpack::host_executor_traits {
   template <class Op>
   static void run(const counting_fields& where, const Op& op) {
     where.bytes->push_back(op.row_bytes());

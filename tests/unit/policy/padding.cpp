@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "seqpack/layout/layout.hpp"
+#include "seqpack/policy/any_padding.hpp"
 #include "support/oracle.hpp"
 
 using namespace seqpack;
@@ -103,12 +104,12 @@ void conforms(const P& p) {
   };
   BOOST_TEST(told_the_same(P::static_each, p.each()));
   BOOST_TEST(told_the_same(P::static_total_multiple, p.total_multiple()));
-  if (P::has_fixed_total) {
-    BOOST_TEST(P::has_total);
+  if (p.has_fixed_total) {
+    BOOST_TEST(p.has_total);
     BOOST_TEST(p.fixed_total() >= 1);
     BOOST_TEST(told_the_same(P::static_fixed_total, p.fixed_total()));
   }
-  BOOST_TEST(has_ghost<P> == (P::has_total && P::tail_goes_to == tail::ghost));
+  BOOST_TEST(has_ghost(p) == (p.has_total && p.tail_goes_to == tail::ghost));
 }
 
 /// The total of any content is the fixed one, or the next multiple.
@@ -116,8 +117,8 @@ template <padding_policy P>
 void totals_conform(const P& p) {
   for (offset_t content = 0; content <= 300; ++content) {
     const offset_t total = total_for(p, content);
-    BOOST_TEST(total == (P::has_fixed_total ? p.fixed_total()
-                                            : oracle::next_multiple(content, p.total_multiple())));
+    BOOST_TEST(total == (p.has_fixed_total ? p.fixed_total()
+                                           : oracle::next_multiple(content, p.total_multiple())));
   }
 }
 
@@ -129,7 +130,7 @@ void layouts_conform(const P& p) {
   oracle::numbers expected{0};
   for (const int length : lens) expected.push_back(expected.back() + p.padded_length(length));
   const offset_t total = total_for(p, expected.back());
-  if (has_ghost<P>) expected.push_back(total);
+  if (has_ghost(p)) expected.push_back(total);
   expected.back() = total;
   BOOST_TEST(layout.cu_seqlens_padded() == expected, boost::test_tools::per_element());
 }
@@ -141,21 +142,29 @@ void suite(const P& p) {
   layouts_conform(p);
 }
 
-/// Static and dynamic numbers give the same answers.
+/// Two policies give the same answers.
+template <padding_policy A, padding_policy B>
+void same(const A& a, const B& b) {
+  suite(b);
+  BOOST_TEST(a.has_total == b.has_total);
+  BOOST_TEST(a.has_fixed_total == b.has_fixed_total);
+  BOOST_TEST((a.tail_goes_to == b.tail_goes_to));
+  BOOST_TEST(a.each() == b.each());
+  BOOST_TEST(a.total_multiple() == b.total_multiple());
+  BOOST_TEST(a.fixed_total() == b.fixed_total());
+  for (offset_t n = 0; n <= 300; ++n) {
+    BOOST_TEST(a.padded_length(n) == b.padded_length(n));
+    BOOST_TEST(total_for(a, n) == total_for(b, n));
+  }
+}
+
+/// Static and dynamic numbers, and parts that are chosen at run time, give the same answers.
 template <padding_policy Static, padding_policy Dynamic>
 void agree(const Static& fixed, const Dynamic& at_run_time) {
   suite(fixed);
-  suite(at_run_time);
-  static_assert(Static::has_total == Dynamic::has_total);
-  static_assert(Static::has_fixed_total == Dynamic::has_fixed_total);
-  static_assert(Static::tail_goes_to == Dynamic::tail_goes_to);
-  BOOST_TEST(fixed.each() == at_run_time.each());
-  BOOST_TEST(fixed.total_multiple() == at_run_time.total_multiple());
-  BOOST_TEST(fixed.fixed_total() == at_run_time.fixed_total());
-  for (offset_t n = 0; n <= 300; ++n) {
-    BOOST_TEST(fixed.padded_length(n) == at_run_time.padded_length(n));
-    BOOST_TEST(total_for(fixed, n) == total_for(at_run_time, n));
-  }
+  same(fixed, at_run_time);
+  same(fixed, any_padding(fixed));
+  same(fixed, any_padding(at_run_time));
 }
 
 template <class F>
@@ -172,8 +181,10 @@ std::string refusal(F f) {
 
 BOOST_AUTO_TEST_CASE(no_padding_conforms) {
   suite(no_padding{});
+  same(no_padding{}, any_padding{});
+  same(no_padding{}, any_padding(no_padding{}));
   BOOST_TEST(no_padding{}.padded_length(7) == 7);
-  static_assert(!no_padding::has_total && !has_ghost<no_padding>);
+  static_assert(!no_padding::has_total && !has_ghost(no_padding{}));
 }
 
 BOOST_AUTO_TEST_CASE(each_conforms) {
@@ -215,6 +226,32 @@ BOOST_AUTO_TEST_CASE(a_policy_of_ones_own_decides_the_bounds) {
   BOOST_TEST(with_ghost.cu_seqlens_padded() == ghost_bounds, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(parts_are_chosen_at_run_time) {
+  const std::array lens{5, 3};
+  const auto bounds_of = [&](bool total, bool ghost) {
+    any_padding how = padding{each_multiple_of<>{4}};
+    if (total) how = padding{each_multiple_of<>{4}, fixed_total<>{16}};
+    if (total && ghost) how = padding{each_multiple_of<>{4}, fixed_total<>{16}, ghost_tail{}};
+    const auto layout = make_layout(lens, how);
+    const auto bounds = layout.cu_seqlens_padded();
+    return oracle::numbers(bounds.begin(), bounds.end());
+  };
+  BOOST_TEST(bounds_of(false, false) == (oracle::numbers{0, 8, 12}));
+  BOOST_TEST(bounds_of(true, false) == (oracle::numbers{0, 8, 16}));
+  BOOST_TEST(bounds_of(true, true) == (oracle::numbers{0, 8, 12, 16}));
+}
+
+BOOST_AUTO_TEST_CASE(numbers_of_run_time_that_do_not_fit_are_refused) {
+  const std::array lens{5, 3};
+  BOOST_TEST(
+      refusal([&] {
+        make_layout(lens, any_padding(padding{each_multiple_of<6>{}}), context_parallel<2>{});
+      }) == "each_multiple_of is 6: it must be a multiple of 4, what the sharding divides by");
+  BOOST_TEST(refusal([&] {
+               make_layout(lens, any_padding(padding{fixed_total<18>{}, total_multiple_of<4>{}}));
+             }) == "fixed_total is 18: it must be a multiple of 4, the total multiple");
+}
+
 BOOST_AUTO_TEST_CASE(the_order_of_the_parts_does_not_matter) {
   const each_multiple_of<> each{4};
   const total_multiple_of<8> multiple;
@@ -237,9 +274,9 @@ BOOST_AUTO_TEST_CASE(a_tail_is_absorbed_unless_it_is_a_ghost) {
   static_assert(padding<absorb_tail>::tail_goes_to == tail::absorb);
   static_assert(padding<ghost_tail>::tail_goes_to == tail::ghost);
   // A ghost needs a total: without one there is no tail.
-  static_assert(!has_ghost<padding<ghost_tail, each_multiple_of<4>>>);
-  static_assert(has_ghost<padding<ghost_tail, total_multiple_of<1>>>);
-  static_assert(!has_ghost<padding<absorb_tail, total_multiple_of<4>>>);
+  static_assert(!has_ghost(padding{ghost_tail{}, each_multiple_of<4>{}}));
+  static_assert(has_ghost(padding{ghost_tail{}, total_multiple_of<1>{}}));
+  static_assert(!has_ghost(padding{absorb_tail{}, total_multiple_of<4>{}}));
 }
 
 BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused_by_name) {

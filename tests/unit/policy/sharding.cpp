@@ -1,15 +1,17 @@
 #define BOOST_TEST_MODULE sharding
 #include "seqpack/policy/sharding.hpp"
 
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "seqpack/policy/any_sharding.hpp"
 #include "support/oracle.hpp"
+#include "support/sharding_suite.hpp"
 
 using namespace seqpack;
+using namespace seqpack::testing;
 
 namespace {
 
@@ -59,7 +61,7 @@ struct not_trivially_copyable : reversed_contiguous {
 
 // Who satisfies the concepts, and who does not.
 static_assert(sharding<zigzag> && sharding<contiguous> && sharding<striped>);
-static_assert(sharding<reversed_contiguous> && sharding<blocks>);
+static_assert(sharding<reversed_contiguous> && sharding<blocks> && sharding<any_sharding>);
 static_assert(!sharding<int> && !sharding<without_run> && !sharding<with_an_int_divisor>);
 static_assert(!sharding<not_trivially_copyable> && !sharding<context_parallel<2>>);
 static_assert(context_parallel_policy<no_context_parallel>);
@@ -76,54 +78,24 @@ static_assert(context_parallel<4>::static_size == 4);
 static_assert(context_parallel<>::static_size == dynamic && context_parallel<>{}.size() == 1);
 static_assert(!std::is_convertible_v<offset_t, context_parallel<>>);
 
-/// A bijection between the tokens of one sequence and the shares of the ranks.
-template <context_parallel_policy C>
-void is_a_bijection(const C& c, offset_t length) {
-  const offset_t share = length / c.size();
-  std::vector<int> owned(static_cast<std::size_t>(length));
-  for (offset_t rank = 0; rank < c.size(); ++rank) {
-    for (offset_t index = 0; index < share; ++index) {
-      const offset_t token = c.to_token({rank, index}, length);
-      BOOST_TEST_REQUIRE((token >= 0 && token < length));
-      BOOST_TEST((c.to_shard(token, length) == shard_position{rank, index}));
-      ++owned[static_cast<std::size_t>(token)];
-    }
-  }
-  BOOST_TEST(std::ranges::count(owned, 1) == length);
-}
+// What is static converts to what is chosen at run time, and nothing else does.
+template <class From, class To>
+inline constexpr bool converts = std::is_convertible_v<From, To>;
+using chosen_late = context_parallel<dynamic, any_sharding>;
+static_assert(converts<context_parallel<4>, context_parallel<>>);
+static_assert(converts<context_parallel<4>, context_parallel<4, any_sharding>>);
+static_assert(converts<context_parallel<4>, chosen_late>);
+static_assert(converts<context_parallel<dynamic, striped>, chosen_late>);
+static_assert(converts<context_parallel<2, any_sharding>, chosen_late>);
+static_assert(!converts<context_parallel<>, context_parallel<4>>);
+static_assert(!converts<context_parallel<2>, context_parallel<4, any_sharding>>);
+static_assert(!converts<chosen_late, context_parallel<>>);
+static_assert(!converts<context_parallel<4>, context_parallel<4, striped>>);
+static_assert(!converts<context_parallel<4, reversed_contiguous>, chosen_late>);
 
-/// run() says how many tokens follow each other both in the sequence and in the share: every one
-/// that it promises does. `longest`: the one behind them does not.
-template <context_parallel_policy C>
-void runs_are_right(const C& c, offset_t length, bool longest) {
-  const offset_t share = length / c.size();
-  for (offset_t rank = 0; rank < c.size(); ++rank) {
-    for (offset_t index = 0; index < share; ++index) {
-      const offset_t run = c.run({rank, index}, length);
-      const offset_t token = c.to_token({rank, index}, length);
-      const auto follows = [&](offset_t k) {
-        return index + k < share && c.to_token({rank, index + k}, length) == token + k;
-      };
-      BOOST_TEST(run >= 1);
-      for (offset_t k = 0; k < run; ++k) BOOST_TEST(follows(k));
-      if (longest) BOOST_TEST(!follows(run));
-    }
-  }
-}
-
-/// What the concept asks for in words, for lengths up to a few times the divisor.
-template <sharding S>
-void conforms(const S& how, bool longest_runs) {
-  for (offset_t cp = 2; cp <= 8; ++cp) {
-    const context_parallel<dynamic, S> c{cp, how};
-    BOOST_TEST(c.divisor() == how.divisor(cp));
-    BOOST_TEST(c.divisor() % cp == 0);
-    for (offset_t length = c.divisor(); length <= 5 * c.divisor(); length += c.divisor()) {
-      is_a_bijection(c, length);
-      runs_are_right(c, length, longest_runs);
-    }
-  }
-}
+/// It may do something else than what it derives from.
+struct from_contiguous : contiguous {};
+static_assert(!converts<from_contiguous, any_sharding>);
 
 /// The shares are those of the definitions.
 template <sharding S>
@@ -143,10 +115,8 @@ void shares_are(oracle::kind kind) {
   }
 }
 
-template <offset_t Size, sharding S>
-void static_agrees() {
-  const context_parallel<Size, S> fixed;
-  const context_parallel<dynamic, S> at_run_time{Size};
+template <context_parallel_policy A, context_parallel_policy B>
+void same(const A& fixed, const B& at_run_time) {
   BOOST_TEST(fixed.size() == at_run_time.size());
   BOOST_TEST(fixed.divisor() == at_run_time.divisor());
   const offset_t length = 3 * fixed.divisor();
@@ -155,6 +125,19 @@ void static_agrees() {
     BOOST_TEST((p == at_run_time.to_shard(token, length)));
     BOOST_TEST(fixed.to_token(p, length) == at_run_time.to_token(p, length));
     BOOST_TEST(fixed.run(p, length) == at_run_time.run(p, length));
+  }
+}
+
+template <offset_t Size, sharding S>
+void static_agrees() {
+  const context_parallel<Size, S> fixed;
+  same(fixed, context_parallel<dynamic, S>{Size});
+  same(fixed, context_parallel<dynamic, S>(fixed));
+  if constexpr (std::convertible_to<S, any_sharding>) {
+    same(fixed, context_parallel{Size, any_sharding{S{}}});
+    same(fixed, context_parallel<Size, any_sharding>{any_sharding{S{}}});
+    same(fixed, chosen_late(fixed));
+    same(fixed, chosen_late(context_parallel<dynamic, S>{Size}));
   }
 }
 
@@ -189,28 +172,47 @@ static_assert(contiguous::to_shard(5, 8, 2) == shard_position{1, 1});
 static_assert(striped::to_shard(5, 8, 2) == shard_position{1, 2});
 
 BOOST_AUTO_TEST_CASE(zigzag_conforms) {
-  conforms(zigzag{}, true);
+  check_sharding(zigzag{}, true);
   shares_are<zigzag>(oracle::kind::zigzag);
   static_and_dynamic_agree<zigzag>();
 }
 
 BOOST_AUTO_TEST_CASE(contiguous_conforms) {
-  conforms(contiguous{}, true);
+  check_sharding(contiguous{}, true);
   shares_are<contiguous>(oracle::kind::contiguous);
   static_and_dynamic_agree<contiguous>();
 }
 
 BOOST_AUTO_TEST_CASE(striped_conforms) {
-  conforms(striped{}, true);
+  check_sharding(striped{}, true);
   shares_are<striped>(oracle::kind::striped);
   static_and_dynamic_agree<striped>();
 }
 
 BOOST_AUTO_TEST_CASE(shardings_of_ones_own_conform) {
-  conforms(reversed_contiguous{}, true);
+  check_sharding(reversed_contiguous{}, true);
   static_and_dynamic_agree<reversed_contiguous>();
-  conforms(blocks{1}, true);
-  conforms(blocks{3}, true);
+  check_sharding(blocks{1}, true);
+  check_sharding(blocks{3}, true);
+}
+
+BOOST_AUTO_TEST_CASE(shardings_that_are_chosen_at_run_time_conform) {
+  check_sharding(any_sharding{zigzag{}}, true);
+  check_sharding(any_sharding{contiguous{}}, true);
+  check_sharding(any_sharding{striped{}}, true);
+  BOOST_TEST((any_sharding{} == any_sharding{sharding_kind::zigzag}));
+  BOOST_TEST((any_sharding{contiguous{}} == any_sharding{sharding_kind::contiguous}));
+  BOOST_TEST((any_sharding{striped{}} == any_sharding{sharding_kind::striped}));
+}
+
+BOOST_AUTO_TEST_CASE(a_sharding_is_assigned_another_one) {
+  context_parallel<dynamic, any_sharding> cp = context_parallel<2, contiguous>{};
+  BOOST_TEST((cp.to_shard(5, 8) == shard_position{1, 1}));
+  cp = context_parallel<>{4};
+  BOOST_TEST(cp.size() == 4);
+  BOOST_TEST(cp.divisor() == 8);
+  cp = context_parallel{2, any_sharding{sharding_kind::striped}};
+  BOOST_TEST((cp.to_shard(5, 8) == shard_position{1, 2}));
 }
 
 BOOST_AUTO_TEST_CASE(a_static_size_takes_a_sharding_with_a_number) {
@@ -222,7 +224,7 @@ BOOST_AUTO_TEST_CASE(a_static_size_takes_a_sharding_with_a_number) {
 BOOST_AUTO_TEST_CASE(one_rank_owns_everything_in_order) {
   const auto whole = [](const auto& c) {
     BOOST_TEST(c.divisor() == 1);
-    is_a_bijection(c, 7);
+    check_bijection(c, 7);
     for (offset_t token = 0; token < 7; ++token) {
       BOOST_TEST((c.to_shard(token, 7) == shard_position{0, token}));
       BOOST_TEST(c.run({0, token}, 7) == 7 - token);

@@ -68,7 +68,7 @@ void at_both_ends(double* data, offset_t count, const Refuse& refuse) {
 
 struct fixture {
   text_of_all_kinds text;
-  packed_layout<padding<>, no_context_parallel, std::int64_t> layout = layout_of(text);
+  packed_layout<no_context_parallel, std::int64_t> layout = layout_of(text);
   std::vector<double> logits = {0.1, 0.7, -0.3, 0.2, 0, 1, 0.5, -1, 0.25, 0.3, 2, 0};
   self_communicator one;
   matrix_view<double> rows() { return {logits.data(), 6, columns}; }
@@ -272,7 +272,7 @@ struct next_token_fixture {
   std::vector<double> derivatives = std::vector<double>(40, 1);
   std::vector<double> out = std::vector<double>(40, 77);
   self_communicator one;
-  packed_layout<padding<>, no_context_parallel, std::int64_t> layout = make_layout<std::int64_t>(
+  packed_layout<no_context_parallel, std::int64_t> layout = make_layout<std::int64_t>(
       lengths, padding{}, no_context_parallel{}, {.order = slot_order(order)});
 
   matrix_view<double> rows() { return {logits.data(), 5, columns}; }

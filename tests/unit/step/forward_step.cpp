@@ -55,8 +55,8 @@ auto unpacked_setup(const document_options& documents = {}) {
   return forward_setup(not_packed(documents), &masked_text::lengths);
 }
 
-using packed_input = packed_model_input<layout_view<no_padding, no_context_parallel>, int>;
-using unpacked_input = unpacked_model_input<layout_view<no_padding, no_context_parallel>, int>;
+using packed_input = packed_model_input<layout_view<no_context_parallel>, int>;
+using unpacked_input = unpacked_model_input<layout_view<no_context_parallel>, int>;
 struct no_output_kind {
   static constexpr auto attention = attention_input::mask;
   model_output<float> operator()(const auto&) { return {}; }

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "seqpack/layout/unpacked_layout.hpp"
+#include "seqpack/layout/layout.hpp"
 #include "support/oracle.hpp"
 #include "support/refused.hpp"
 

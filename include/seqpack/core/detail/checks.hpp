@@ -6,8 +6,10 @@
 
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,10 +27,10 @@ struct subject {
   offset_t index = -1;
 
   /// "field 2's target", "the layout's order", or just "lengths": how errors name it.
-  std::string name(std::string_view what) const {
+  [[gnu::noinline, gnu::cold]] std::string name(std::string_view what) const {
     if (kind == nullptr) return std::string(what);
-    return kind + (index < 0 ? std::string() : " " + std::to_string(index)) + "'s " +
-           std::string(what);
+    if (index < 0) return error_text{kind, "'s ", what}.joined();
+    return error_text{kind, " ", index, "'s ", what}.joined();
   }
 };
 /// What a call has one of.
@@ -47,34 +49,35 @@ void require_range(subject whose, const char* what, offset_t largest) {
   if (counts_to<T>(largest)) return;
   if constexpr (std::integral<T>) {
     reject(whose.name(what), largest,
-           "the element type of the array holds at most " +
-               std::to_string(std::numeric_limits<T>::max()));
+           {"the element type of the array holds at most ", std::numeric_limits<T>::max()});
   } else if constexpr (std::floating_point<T>) {
     reject(whose.name(what), largest,
-           "the element type of the array counts to at most 2^" +
-               std::to_string(std::numeric_limits<T>::digits));
+           {"the element type of the array counts to at most 2^", std::numeric_limits<T>::digits});
   } else {
     reject(whose.name(what), largest, "the element type of the array does not count that far");
   }
 }
 
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_number(subject whose, const char* what,
+                                                                 offset_t found, offset_t expected,
+                                                                 const char* source) {
+  reject(whose.name(what), found, {"it must be ", expected, ", ", source});
+}
+
 inline void require_equal(subject whose, const char* what, offset_t found, offset_t expected,
                           const char* source) {
-  if (found != expected) {
-    reject(whose.name(what), found, "it must be " + std::to_string(expected) + ", " + source);
-  }
+  if (found != expected) refuse_number(whose, what, found, expected, source);
 }
 
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_memory(const std::string& name,
                                                                  offset_t elements) {
-  reject(name, "null", "it must point to " + std::to_string(elements) + " elements");
+  reject(name, "null", {"it must point to ", elements, " elements"});
 }
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_address(const std::string& name,
                                                                   std::uint64_t beside,
                                                                   std::size_t alignment) {
-  reject(name, "misaligned by " + std::to_string(beside),
-         "its address must be a multiple of " + std::to_string(alignment) +
-             ", the alignment of its elements");
+  reject(name, {"misaligned by ", beside},
+         {"its address must be a multiple of ", alignment, ", the alignment of its elements"});
 }
 
 /// \throws invalid_input for memory of so many elements that is null, or not aligned as they are.
@@ -93,8 +96,21 @@ struct region {
   std::string_view what;
   std::string_view part;  ///< of it
 
-  std::string name() const { return whose.name(what) + std::string(part); }
+  std::string name() const { return error_text{whose.name(what), part}.joined(); }
 };
+
+/// \throws invalid_input where something that is written shares memory with anything else.
+inline void require_apart(std::span<const region> read, std::span<const region> written) {
+  const auto require = [](const region& one, const region& other) {
+    if (one.bytes.overlaps(other.bytes)) {
+      reject(one.name(), {"in the memory of ", other.name()}, "outputs must not alias");
+    }
+  };
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    for (const region& other : read) require(written[i], other);
+    for (std::size_t k = 0; k < i; ++k) require(written[i], written[k]);
+  }
+}
 
 /// The regions of one call: at most Reads beside the layout's, and Writes. Allocates nothing.
 template <std::size_t Reads, std::size_t Writes>
@@ -103,9 +119,8 @@ class regions {
   void read(const footprint& bytes, subject whose, std::string_view what,
             std::string_view part = {}) {
     if (reads_ == read_.size()) {
-      reject(
-          whose.name(what), "one piece of memory too much",
-          "what a call reads is at most " + std::to_string(Reads) + " pieces beside the layout's");
+      reject(whose.name(what), "one piece of memory too much",
+             {"what a call reads is at most ", Reads, " pieces beside the layout's"});
     }
     read_[reads_++] = {bytes, whose, what, part};
   }
@@ -123,20 +138,9 @@ class regions {
     add(view.slot_of, view.batch, "inverse order");
   }
   /// \throws invalid_input where something that is written shares memory with anything else.
-  void require_apart() const {
-    for (std::size_t i = 0; i < Writes; ++i) {
-      for (const region& other : read_) require_apart(written_[i], other);
-      for (std::size_t k = 0; k < i; ++k) require_apart(written_[i], written_[k]);
-    }
-  }
+  void require_apart() const { detail::require_apart(read_, written_); }
 
  private:
-  static void require_apart(const region& written, const region& other) {
-    if (written.bytes.overlaps(other.bytes)) {
-      reject(written.name(), "in the memory of " + other.name(), "outputs must not alias");
-    }
-  }
-
   static constexpr std::size_t layout_arrays = 4;
   std::array<region, Reads + layout_arrays> read_{};
   std::array<region, Writes> written_{};

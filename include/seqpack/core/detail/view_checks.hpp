@@ -16,27 +16,26 @@
 
 namespace seqpack::detail {
 
-/// \throws invalid_input for a size outside of [0, max_tokens].
-constexpr void require_size(const char* name, offset_t value) {
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_size(const char* name, offset_t value) {
   if (value < 0) reject(name, value, "a size must be at least 0");
-  if (value > max_tokens) {
-    reject(name, value, "a size must be at most " + std::to_string(max_tokens));
-  }
+  reject(name, value, {"a size must be at most ", max_tokens});
 }
 
-[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_bytes(const char* what, std::string value,
-                                                                offset_t most) {
-  reject(what, std::move(value),
-         "a view spans at most " + std::to_string(most) + " elements, 2^56 bytes");
+/// \throws invalid_input for a size outside of [0, max_tokens].
+constexpr void require_size(const char* name, offset_t value) {
+  if (value < 0 || value > max_tokens) refuse_size(name, value);
+}
+
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_elements(const char* names, offset_t a,
+                                                                   offset_t b, offset_t most) {
+  reject(names, {a, " * ", b}, {"a view spans at most ", most, " elements, 2^56 bytes"});
 }
 
 /// \throws invalid_input for more elements than max_view_bytes have.
 template <class T>
 constexpr void require_elements(const char* names, offset_t a, offset_t b) {
   constexpr offset_t most = max_view_bytes / static_cast<offset_t>(sizeof(T));
-  if (!product_within(a, b, most)) {
-    refuse_bytes(names, std::to_string(a) + " * " + std::to_string(b), most);
-  }
+  if (!product_within(a, b, most)) refuse_elements(names, a, b, most);
 }
 
 /// A dimension or a stride of another library's view as an offset.
@@ -45,8 +44,7 @@ template <class I>
 constexpr offset_t offset_of(const char* what, std::size_t dimension, I value) {
   if constexpr (std::unsigned_integral<I> && sizeof(I) >= sizeof(offset_t)) {
     if (value > static_cast<I>(max_view_bytes)) {
-      reject(what + (" of dimension " + std::to_string(dimension)), std::to_string(value),
-             "it must be at most " + std::to_string(max_view_bytes));
+      reject({what, " of dimension ", dimension}, value, {"it must be at most ", max_view_bytes});
     }
   }
   return static_cast<offset_t>(value);
@@ -83,13 +81,12 @@ constexpr offset_t payload_of(const M& m, std::size_t first) {
     const offset_t extent = extent_of(m, r - 1);
     const offset_t stride = stride_of(m, r - 1);
     if (extent != 1 && stride != size) {
-      reject("stride of dimension " + std::to_string(r - 1), stride,
-             "the payload of a token must be contiguous, so it must be " + std::to_string(size));
+      reject({"stride of dimension ", r - 1}, stride,
+             {"the payload of a token must be contiguous, so it must be ", size});
     }
     require_size("payload", extent);
     if (!product_within(size, extent, max_tokens)) {
-      reject("payload", std::to_string(size) + " * " + std::to_string(extent),
-             "a size must be at most " + std::to_string(max_tokens));
+      reject("payload", {size, " * ", extent}, {"a size must be at most ", max_tokens});
     }
     size *= extent;
   }

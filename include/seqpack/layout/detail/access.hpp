@@ -7,7 +7,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/layout/layout_view.hpp"
 
-namespace seqpack {
+namespace seqpack::detail {
 
 /// The questions that all owners answer; an owner derives from it and offers view().
 /// Nothing here synchronises, and the spans point to where the layout lives: host or device.
@@ -28,7 +28,8 @@ class layout_access {
   offset_t max_length() const noexcept { return view().longest; }
   /// Whether there is padding; whether there can be in a layout with a capacity.
   bool has_padding() const noexcept { return view().padded; }
-  auto padding() const noexcept { return view().padding; }
+  /// Whether the last segment is a ghost: padding that belongs to no sequence. It may be empty.
+  bool has_ghost() const noexcept { return view().has_ghost(); }
   auto context_parallel() const noexcept { return view().cp; }
   /// The sequence in each slot, or no order; it can be given to another layout as it is.
   auto order() const noexcept { return view().slot_rows(); }
@@ -41,4 +42,4 @@ class layout_access {
   auto view() const noexcept { return static_cast<const Owner&>(*this).view(); }
 };
 
-}  // namespace seqpack
+}  // namespace seqpack::detail

@@ -4,182 +4,24 @@
 #pragma once
 
 #include <concepts>
-#include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/core/extent.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/layout/detail/checks.hpp"
+#include "seqpack/layout/detail/status.hpp"
+#include "seqpack/layout/layout_status.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/policy/any_padding.hpp"
 #include "seqpack/policy/compatibility.hpp"
+#include "seqpack/policy/padding.hpp"
 
-namespace seqpack {
-
-namespace detail {
-
-/// \throws invalid_input for a width that no batch has.
-constexpr void require_width(offset_t width) {
-  if (width < 0 || width > max_tokens) {
-    reject("width", width, "it must be from 0 to " + std::to_string(max_tokens));
-  }
-}
-
-}  // namespace detail
-
-/// Why lengths or bounds were refused.
-enum class layout_error : std::int32_t {
-  none,
-  negative_length,           ///< a length is below 0
-  above_width,               ///< a length is above the width of the batch
-  above_range,               ///< a length does not fit the type of cu_seqlens
-  not_divisible,             ///< the sharding does not divide a padded length
-  sum_above_range,           ///< the sum of the padded lengths does not fit the type of cu_seqlens
-  total_above_range,         ///< the total does not fit it
-  content_above_total,       ///< the padded lengths sum to more than the fixed total
-  nobody_absorbs,            ///< there is a tail and no sequence to absorb it
-  above_max_seqlen,          ///< a padded length is above the bound that the caller gave
-  count_out_of_range,        ///< the number of sequences is below 0 or above the capacity
-  order_out_of_range,        ///< an entry of the order is not a sequence of the batch
-  order_repeats,             ///< an entry of the order occurs twice
-  cu_first_not_zero,         ///< adopted cu_seqlens do not start at 0
-  cu_decreases,              ///< adopted cu_seqlens decrease
-  cu_padded_first_not_zero,  ///< adopted cu_seqlens_padded do not start at 0
-  cu_padded_decreases,       ///< adopted cu_seqlens_padded decrease
-  real_above_padded,         ///< an adopted real length is above its padded one
-  total_differs,             ///< the last adopted bound is not the total
-  label_refused              ///< a token id is no label of the label's type or of the vocabulary
-};
-
-/// What was refused: the entry (a slot, the ghost, or -1 for none), its value, and the limit that
-/// it broke.
-struct layout_status {
-  static constexpr offset_t ghost = -2;
-
-  layout_error error = layout_error::none;
-  offset_t entry = -1;
-  offset_t value = 0;
-  offset_t limit = 0;
-  offset_t column = -1;  ///< with a sequence as the entry: the token
-
-  SEQPACK_HD constexpr bool ok() const noexcept { return error == layout_error::none; }
-};
-
-/// Sets a status that is still ok. Of several threads of a device one is heard.
-SEQPACK_HD inline void refuse(layout_status* status, const layout_status& what) {
-  static_assert(sizeof(layout_error) == sizeof(int));
-#if defined(__CUDA_ARCH__)
-  if (atomicCAS(reinterpret_cast<int*>(&status->error), 0, static_cast<int>(what.error)) != 0) {
-    return;
-  }
-  status->entry = what.entry;
-  status->value = what.value;
-  status->limit = what.limit;
-  status->column = what.column;
-#else
-  if (status != nullptr && status->ok()) *status = what;
-#endif
-}
-
-/// Throws the invalid_input that describes a status. `sequence` is what the entry's sequence is
-/// called, `length` the text of its length, for one that an offset cannot hold.
-/// \pre !status.ok()
-[[noreturn, gnu::noinline, gnu::cold]] inline void throw_status(const layout_status& status,
-                                                                const std::string& sequence,
-                                                                const std::string& length = {}) {
-  const std::string limit = std::to_string(status.limit);
-  const std::string name =
-      status.entry == layout_status::ghost ? std::string("the ghost sequence") : sequence;
-  const std::string value = std::to_string(status.value);
-  const auto refuse = [&](const std::string& entry, const std::string& requirement) {
-    reject(entry, value, requirement);
-  };
-  const auto refuse_length = [&](const std::string& requirement) {
-    reject(name, length.empty() ? value : length, requirement);
-  };
-  switch (status.error) {
-    case layout_error::negative_length: refuse_length("a length must be at least 0"); break;
-    case layout_error::above_width:
-      refuse_length("a length must be at most " + limit + ", the width of the batch");
-      break;
-    case layout_error::above_range:
-      refuse_length("it must be at most " + limit + ", the range of the type of cu_seqlens");
-      break;
-    case layout_error::not_divisible:
-      refuse("padded length of " + name,
-             "it must be a multiple of " + limit + ", what the sharding divides by");
-      break;
-    case layout_error::sum_above_range:
-      refuse("sum of the padded lengths",
-             "it must be at most " + limit + ", the range of the type of cu_seqlens");
-      break;
-    case layout_error::total_above_range:
-      refuse("total", "it must be at most " + limit + ", the range of the type of cu_seqlens");
-      break;
-    case layout_error::content_above_total:
-      refuse("content", "the padded lengths must sum to at most " + limit + ", the fixed total");
-      break;
-    case layout_error::nobody_absorbs:
-      refuse("number of sequences", "it must be at least 1, so that one can absorb the tail of " +
-                                        limit + " tokens (or use ghost_tail)");
-      break;
-    case layout_error::above_max_seqlen:
-      refuse("longest padded length", "it must be at most " + limit + ", the given max_seqlen");
-      break;
-    case layout_error::count_out_of_range:
-      refuse("number of sequences", "it must be from 0 to " + limit + ", the capacity");
-      break;
-    case layout_error::order_out_of_range:
-      refuse(entry_name("order", status.entry),
-             "it must be a sequence of the batch, from 0 to " + limit);
-      break;
-    case layout_error::order_repeats:
-      refuse(entry_name("order", status.entry), "each sequence may be packed at most once");
-      break;
-    case layout_error::cu_first_not_zero:
-      refuse(entry_name("cu_seqlens", 0), "the first entry must be 0");
-      break;
-    case layout_error::cu_decreases:
-      refuse(entry_name("cu_seqlens", status.entry),
-             "entries must not decrease, and the one before is " + limit);
-      break;
-    case layout_error::cu_padded_first_not_zero:
-      refuse(entry_name("cu_seqlens_padded", 0), "the first entry must be 0");
-      break;
-    case layout_error::cu_padded_decreases:
-      refuse(entry_name("cu_seqlens_padded", status.entry),
-             "entries must not decrease, and the one before is " + limit);
-      break;
-    case layout_error::real_above_padded:
-      refuse("real length of " + name, "it must be at most " + limit + ", its padded length");
-      break;
-    case layout_error::total_differs:
-      refuse(entry_name("cu_seqlens_padded", status.entry),
-             "the last entry must be " + limit + ", the tokens of the packed row");
-      break;
-    case layout_error::label_refused:
-      refuse(
-          "tokens[" + std::to_string(status.entry) + "][" + std::to_string(status.column) + "]",
-          (status.value > status.limit ? "a label must be at most " : "a label must be at least ") +
-              limit);
-      break;
-    case layout_error::none: break;
-  }
-  reject("status", static_cast<offset_t>(status.error), "unknown");
-}
-
-/// Everything about a layout but its two arrays.
-struct bounds_plan {
-  offset_t sequences = 0;
-  offset_t segments = 0;
-  offset_t real = 0;
-  offset_t content = 0;
-  offset_t total = 0;
-  offset_t longest = 0;
-  offset_t longest_padded = 0;
-  layout_status status{};
-};
+namespace seqpack::detail {
 
 /// Sums stay here where they would become larger, so that no input can make them wrap.
 inline constexpr offset_t saturated_sum = offset_t{1} << 61;
@@ -193,22 +35,92 @@ struct length_sums {
   offset_t last = 0;  ///< the last length
 };
 
-/// What lengths must satisfy under two policies.
-template <layout_index Index, padding_policy Padding, context_parallel_policy ContextParallel>
+/// Whether a padding is one of the library: a number for each sequence, and numbers for the row.
+template <class P>
+inline constexpr bool ships = false;
+template <class... Parts>
+inline constexpr bool ships<padding<Parts...>> = true;
+template <>
+inline constexpr bool ships<any_padding> = true;
+
+/// What of a padding the loops over lengths see, and so all of it that building a layout is
+/// instantiated for: the number of one of the library, or the whole policy of a user.
+template <padding_policy P>
+constexpr auto rounding_of(const P& padding) {
+  if constexpr (!ships<P>) {
+    return padding;
+  } else if constexpr (P::static_each == dynamic) {
+    return extent<>(padding.each());
+  } else {
+    return extent<P::static_each>();
+  }
+}
+
+/// The same for a device, where one instantiation serves all paddings of the library: a kernel that
+/// reads lengths from memory does not wait for a multiplication.
+template <padding_policy P>
+constexpr auto rounding_on_device(const P& padding) {
+  if constexpr (ships<P>) {
+    return extent<>(padding.each());
+  } else {
+    return padding;
+  }
+}
+
+template <padding_policy P>
+using device_rounding = decltype(rounding_on_device(std::declval<const P&>()));
+
+/// What deferred validation needs of a padding, at compile time where its type says it.
+/// \throws invalid_input where it does not.
+template <padding_policy P>
+constexpr void require_fixed_total(const P& padding) {
+  if constexpr (requires { typename std::bool_constant<P::has_fixed_total>; }) {
+    static_assert(P::has_fixed_total,
+                  "deferred validation needs a capacity: give the padding policy a fixed_total");
+  } else if (!padding.has_fixed_total) {
+    reject("fixed_total of the padding", "missing", "deferred validation needs a capacity");
+  }
+}
+
+template <class Rounding>
+SEQPACK_HD constexpr offset_t padded_length(const Rounding& rounding, offset_t length) noexcept {
+  if constexpr (padding_policy<Rounding>) {
+    return rounding.padded_length(length);
+  } else {
+    return rounding.round_up(length);
+  }
+}
+
+/// What lengths must satisfy under two policies, as numbers: of their types only what rounds
+/// lengths is left.
+template <layout_index Index, class Rounding>
 struct bounds_rules {
-  Padding padding;
-  ContextParallel cp;
+  Rounding rounding{};
+  fast_divisor divisor{};  ///< of the sharding
   offset_t width = max_tokens;
+  offset_t each = 1;
+  offset_t total_multiple = 1;
+  offset_t fixed_total = -1;  ///< below 0: none
+  bool has_total = false;
+  bool ghost = false;
 
   static constexpr offset_t limit = max_total<Index>;
-  static constexpr bool absorbs = Padding::has_total && Padding::tail_goes_to == tail::absorb;
 
+  SEQPACK_HD constexpr bool absorbs() const noexcept { return has_total && !ghost; }
   SEQPACK_HD constexpr offset_t longest_allowed() const noexcept { return min_of(width, limit); }
-
-  /// Whether padded lengths must be looked at one by one.
-  SEQPACK_HD constexpr bool each_divides() const noexcept {
-    return remainder(padding.each(), cp.divisor()) == 0;
+  SEQPACK_HD constexpr offset_t padded(offset_t length) const noexcept {
+    return padded_length(rounding, length);
   }
+  SEQPACK_HD constexpr offset_t total_for(offset_t content) const noexcept {
+    return fixed_total < 0 ? round_up(content, total_multiple) : fixed_total;
+  }
+  /// The total where it does not depend on the lengths, else max_tokens.
+  SEQPACK_HD constexpr offset_t known_total() const noexcept {
+    return fixed_total < 0 ? max_tokens : fixed_total;
+  }
+
+  /// Whether the sharding divides every padded length, so that none must be looked at.
+  SEQPACK_HD constexpr bool each_divides() const noexcept { return divisor.divides(each); }
 
   SEQPACK_HD constexpr layout_status check_length(offset_t slot, offset_t length) const noexcept {
     if (length < 0) return {layout_error::negative_length, slot, length, 0};
@@ -220,8 +132,8 @@ struct bounds_rules {
   }
 
   SEQPACK_HD constexpr layout_status check_padded(offset_t slot, offset_t padded) const noexcept {
-    if (remainder(padded, cp.divisor()) == 0) return {};
-    return {layout_error::not_divisible, slot, padded, cp.divisor()};
+    if (divisor.divides(padded)) return {};
+    return {layout_error::not_divisible, slot, padded, divisor.value()};
   }
 
   /// Both checks for slot `slot` of `sequences`. The last slot may yet take the tail: its padded
@@ -229,47 +141,75 @@ struct bounds_rules {
   SEQPACK_HD constexpr layout_status check(offset_t slot, offset_t sequences,
                                            offset_t length) const noexcept {
     const layout_status status = check_length(slot, length);
-    if (!status.ok() || (absorbs && slot + 1 == sequences)) return status;
-    return check_padded(slot, padding.padded_length(length));
+    if (!status.ok() || (absorbs() && slot + 1 == sequences)) return status;
+    return check_padded(slot, padded(length));
+  }
+
+  /// Of a sequence that another system has padded.
+  SEQPACK_HD constexpr layout_status check_adopted(offset_t slot, offset_t real,
+                                                   offset_t padded) const noexcept {
+    if (real > padded) return {layout_error::real_above_padded, slot, real, padded};
+    const layout_status status = check_length(slot, real);
+    return status.ok() ? check_padded(slot, padded) : status;
   }
 
   /// All sizes, and the status of the sums. Where that is not ok, the total is still one that the
   /// arrays can be cut at.
-  SEQPACK_HD constexpr bounds_plan finish(const length_sums& sums) const noexcept {
-    bounds_plan plan{.sequences = sums.sequences,
-                     .segments = sums.sequences + has_ghost<Padding>,
-                     .real = sums.real,
-                     .content = sums.content,
-                     .total = total_for(padding, min_of(sums.content, limit)),
-                     .longest = sums.longest,
-                     .longest_padded = padding.padded_length(sums.longest)};
-    if (sums.content > limit || plan.total > limit) {
-      plan.status = sums.content > limit
-                        ? layout_status{layout_error::sum_above_range, -1, sums.content, limit}
-                        : layout_status{layout_error::total_above_range, -1, plan.total, limit};
-      plan.total = min_of(plan.total, limit);
-      return plan;
+  SEQPACK_HD constexpr layout_sizes finish(const length_sums& sums) const noexcept {
+    layout_sizes sizes{.sequences = sums.sequences,
+                       .segments = sums.sequences + ghost,
+                       .real = sums.real,
+                       .content = sums.content,
+                       .total = total_for(min_of(sums.content, limit)),
+                       .longest = sums.longest,
+                       .longest_padded = sums.sequences == 0 ? 0 : padded(sums.longest)};
+    if (sums.content > limit || sizes.total > limit) {
+      sizes.status = sums.content > limit
+                         ? layout_status{layout_error::sum_above_range, -1, sums.content, limit}
+                         : layout_status{layout_error::total_above_range, -1, sizes.total, limit};
+      sizes.total = min_of(sizes.total, limit);
+      return sizes;
     }
-    if (sums.content > plan.total) {
-      plan.status = {layout_error::content_above_total, -1, sums.content, plan.total};
-      return plan;
+    if (sums.content > sizes.total) {
+      sizes.status = {layout_error::content_above_total, -1, sums.content, sizes.total};
+      return sizes;
     }
-    const offset_t tail_length = plan.total - sums.content;
-    if constexpr (has_ghost<Padding>) {
-      plan.status = check_padded(layout_status::ghost, tail_length);
-      plan.longest_padded = max_of(plan.longest_padded, tail_length);
-    } else if constexpr (absorbs) {
-      if (sums.sequences == 0) {
-        if (tail_length > 0) plan.status = {layout_error::nobody_absorbs, -1, 0, tail_length};
-        return plan;
-      }
-      const offset_t last = padding.padded_length(sums.last) + tail_length;
-      plan.status = check_padded(sums.sequences - 1, last);
-      plan.longest_padded = max_of(plan.longest_padded, last);
+    const offset_t tail_length = sizes.total - sums.content;
+    if (ghost) {
+      sizes.status = check_padded(layout_status::ghost, tail_length);
+      sizes.longest_padded = max_of(sizes.longest_padded, tail_length);
+    } else if (has_total && sums.sequences == 0) {
+      if (tail_length > 0) sizes.status = {layout_error::nobody_absorbs, -1, 0, tail_length};
+    } else if (has_total) {
+      const offset_t last = padded(sums.last) + tail_length;
+      sizes.status = check_padded(sums.sequences - 1, last);
+      sizes.longest_padded = max_of(sizes.longest_padded, last);
     }
-    return plan;
+    return sizes;
   }
 };
+
+/// \param rounding of the padding
+/// \throws invalid_input for policies that do not fit.
+template <layout_index Index, class Rounding, padding_policy P, context_parallel_policy C>
+constexpr bounds_rules<Index, Rounding> rules_of(const Rounding& rounding, const P& padding,
+                                                 const C& cp, offset_t width) {
+  require_policies_fit(padding, cp);
+  return {.rounding = rounding,
+          .divisor = fast_divisor(cp.divisor()),
+          .width = width,
+          .each = padding.each(),
+          .total_multiple = padding.total_multiple(),
+          .fixed_total = padding.has_fixed_total ? padding.fixed_total() : -1,
+          .has_total = padding.has_total,
+          .ghost = has_ghost(padding)};
+}
+
+/// For bounds that another system has padded.
+template <layout_index Index, context_parallel_policy C>
+constexpr bounds_rules<Index, extent<>> rules_of_bounds(const C& cp, offset_t width) {
+  return {.divisor = fast_divisor(cp.divisor()), .width = width};
+}
 
 /// The lengths of the slots, in slot order, as they are and as offsets, and how an error names one.
 template <class L>
@@ -298,10 +238,21 @@ constexpr extremes find_extremes(const L& lengths, offset_t first, offset_t end)
     longest = length > longest ? length : longest;
   }
   if constexpr (std::is_unsigned_v<integer>) {
-    return {false, detail::to_offset(longest)};
+    return {false, to_offset(longest)};
   } else {
     return {all < 0, static_cast<offset_t>(longest)};
   }
+}
+
+template <slot_lengths L>
+[[noreturn, gnu::noinline, gnu::cold]] void refuse_length(const L& lengths, offset_t k,
+                                                          const layout_status& status) {
+  throw_status(status, lengths.name(k), std::to_string(lengths.raw(k)));
+}
+template <slot_lengths L>
+[[noreturn, gnu::noinline, gnu::cold]] void refuse_sums(const L& lengths,
+                                                        const layout_status& status) {
+  throw_status(status, status.entry < 0 ? "" : lengths.name(status.entry));
 }
 
 /// Checks the lengths against the policies and computes the sizes. Writes nothing.
@@ -310,17 +261,16 @@ constexpr extremes find_extremes(const L& lengths, offset_t first, offset_t end)
 /// they are left to write_bounds, which makes them anyway, and one pass is saved.
 /// \throws invalid_input for a length below 0 or above the width, a padded length that the sharding
 /// does not divide, content above the fixed total, and sums above the index type.
-template <layout_index Index, slot_lengths L, padding_policy P, context_parallel_policy C>
-constexpr bounds_plan plan_bounds(const L& lengths, const P& padding, const C& cp, offset_t width) {
-  require_policies_fit(padding, cp);
-  const bounds_rules<Index, P, C> rules{padding, cp, width};
+template <slot_lengths L, layout_index Index, class Rounding>
+constexpr layout_sizes check_lengths(const L& lengths, const bounds_rules<Index, Rounding>& rules) {
   const bool each_divides = rules.each_divides();
   const offset_t longest_allowed = rules.longest_allowed();
+  const Rounding rounding = rules.rounding;
 
   length_sums sums{.sequences = lengths.count()};
   const auto add_block = [&](offset_t first, offset_t end) {
     offset_t content = 0;
-    for (offset_t k = first; k < end; ++k) content += padding.padded_length(lengths[k]);
+    for (offset_t k = first; k < end; ++k) content += padded_length(rounding, lengths[k]);
     sums.content = min_of(sums.content + content, saturated_sum);
   };
   // Blocks that stay in the first cache, with loops that have no exit, so that compilers vectorise
@@ -332,34 +282,29 @@ constexpr bounds_plan plan_bounds(const L& lengths, const P& padding, const C& c
     if (found.any_negative || found.longest > longest_allowed || !each_divides) {
       for (offset_t k = first; k < end; ++k) {
         const layout_status status = rules.check(k, sums.sequences, lengths[k]);
-        if (!status.ok()) throw_status(status, lengths.name(k), std::to_string(lengths.raw(k)));
+        if (!status.ok()) refuse_length(lengths, k, status);
       }
     }
     sums.longest = max_of(sums.longest, found.longest);
-    if constexpr (P::has_total) {
-      add_block(first, end);
-    }
+    if (rules.has_total) add_block(first, end);
   }
   if (sums.sequences > 0) sums.last = lengths[sums.sequences - 1];
-  const offset_t longest_padded = padding.padded_length(sums.longest);
-  if (!P::has_total && longest_padded > rules.limit / max_of(sums.sequences, 1)) {
+  if (!rules.has_total && rules.padded(sums.longest) > rules.limit / max_of(sums.sequences, 1)) {
     for (offset_t first = 0; first < sums.sequences; first += block) {
       add_block(first, min_of(first + block, sums.sequences));
     }
   }
 
-  const bounds_plan plan = rules.finish(sums);
-  if (!plan.status.ok()) {
-    const offset_t entry = plan.status.entry;
-    throw_status(plan.status, entry < 0 ? "" : lengths.name(entry));
-  }
-  return plan;
+  const layout_sizes sizes = rules.finish(sums);
+  if (!sizes.status.ok()) refuse_sums(lengths, sizes.status);
+  return sizes;
 }
 
-/// Writes the two prefix sums of a plan, segments + 1 entries each, and completes its sums. One
-/// pass.
-template <layout_index Index, slot_lengths L, padding_policy P>
-constexpr void write_bounds(bounds_plan& plan, const L& lengths, const P& padding, Index* cu,
+/// Writes the two prefix sums of checked lengths, segments + 1 entries each, and completes the
+/// sizes. One pass.
+template <slot_lengths L, layout_index Index, class Rounding>
+constexpr void write_bounds(layout_sizes& sizes, const L& lengths,
+                            const bounds_rules<Index, Rounding>& rules, Index* cu,
                             Index* cu_padded) {
   offset_t real = 0;
   offset_t content = 0;
@@ -368,7 +313,7 @@ constexpr void write_bounds(bounds_plan& plan, const L& lengths, const P& paddin
   // A few entries of one array, then of the other: stores that alternate between two cache lines
   // take a third longer (1.41 against 1.05 ns a sequence, 1,000,000 sequences).
   constexpr int group = 4;
-  const P policy = padding;  // which no store can change
+  const Rounding rounding = rules.rounding;  // which no store can change
   const auto write = [&]<int Count>(std::integral_constant<int, Count>, offset_t k) {
     offset_t length[Count];
     for (int j = 0; j < Count; ++j) length[j] = lengths[k + j];
@@ -377,18 +322,18 @@ constexpr void write_bounds(bounds_plan& plan, const L& lengths, const P& paddin
       cu[k + j + 1] = static_cast<Index>(real);
     }
     for (int j = 0; j < Count; ++j) {
-      content += policy.padded_length(length[j]);
+      content += padded_length(rounding, length[j]);
       cu_padded[k + j + 1] = static_cast<Index>(content);
     }
   };
   offset_t k = 0;
-  for (; k + group <= plan.sequences; k += group) write(std::integral_constant<int, group>{}, k);
-  for (; k < plan.sequences; ++k) write(std::integral_constant<int, 1>{}, k);
-  plan.real = real;
-  plan.content = content;
-  if constexpr (!P::has_total) plan.total = content;
-  if constexpr (has_ghost<P>) cu[plan.segments] = static_cast<Index>(real);
-  cu_padded[plan.segments] = static_cast<Index>(plan.total);
+  for (; k + group <= sizes.sequences; k += group) write(std::integral_constant<int, group>{}, k);
+  for (; k < sizes.sequences; ++k) write(std::integral_constant<int, 1>{}, k);
+  sizes.real = real;
+  sizes.content = content;
+  if (!rules.has_total) sizes.total = content;
+  cu[sizes.segments] = static_cast<Index>(real);
+  cu_padded[sizes.segments] = static_cast<Index>(sizes.total);
 }
 
-}  // namespace seqpack
+}  // namespace seqpack::detail

@@ -7,40 +7,27 @@
 #include <thrust/iterator/tabulate_output_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <cub/device/device_scan.cuh>
+#include <new>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"
-#include "seqpack/layout/adopt.hpp"
 #include "seqpack/layout/detail/bounds.hpp"
-#include "seqpack/layout/layout.hpp"
+#include "seqpack/layout/detail/build.hpp"
+#include "seqpack/layout/detail/status.hpp"
+#include "seqpack/layout/layout_status.hpp"
 #include "seqpack/layout/layout_view.hpp"
 
 namespace seqpack {
-
-/// What the scan leaves on the device besides the arrays: all sizes and the status.
-struct device_summary {
-  bounds_plan plan{};
-  /// A slot that was found to have the sequence of another one, and that row, in the high and
-  /// the low 32 bits; all bits set: none was. Of a row that three slots have, either later one may
-  /// be named.
-  std::uint64_t repeated = no_repetition;
-
-  static constexpr std::uint64_t no_repetition = ~std::uint64_t{0};
-
-  SEQPACK_HD layout_status status() const noexcept {
-    if (!plan.status.ok() || repeated == no_repetition) return plan.status;
-    return {layout_error::order_repeats, static_cast<offset_t>(repeated >> 32),
-            static_cast<offset_t>(repeated & 0xFFFFFFFFU), 0};
-  }
-};
 
 namespace detail::building {
 
@@ -97,16 +84,16 @@ struct length_input {
   }
   template <class Rules>
   SEQPACK_HD offset_t padded_length(const Rules& rules, offset_t slot) const {
-    return rules.padding.padded_length(length(slot));
+    return rules.padded(length(slot));
   }
-  SEQPACK_HD void describe_padded(bounds_plan&, offset_t) const {}
-  SEQPACK_HD layout_status check_sums(const bounds_plan& plan) const {
+  SEQPACK_HD void describe_padded(layout_sizes&, offset_t) const {}
+  SEQPACK_HD layout_status check_sums(const layout_sizes& sizes) const {
     if (raw_count() != count()) {
       return {layout_error::count_out_of_range, -1, raw_count(), slots};
     }
-    if (!plan.status.ok()) return named(plan.status);
-    if (plan.longest_padded > max_seqlen) {
-      return {layout_error::above_max_seqlen, -1, plan.longest_padded, max_seqlen};
+    if (!sizes.status.ok()) return named(sizes.status);
+    if (sizes.longest_padded > max_seqlen) {
+      return {layout_error::above_max_seqlen, -1, sizes.longest_padded, max_seqlen};
     }
     return {};
   }
@@ -138,7 +125,7 @@ struct bounds_input {
     const layout_status padded = check_bounds(
         cu_padded, slot, layout_error::cu_padded_first_not_zero, layout_error::cu_padded_decreases);
     if (!padded.ok()) return padded;
-    return detail::adopted::check(rules, slot, length(slot), padded_length(rules, slot));
+    return rules.check_adopted(slot, length(slot), padded_length(rules, slot));
   }
   SEQPACK_HD layout_status check_bounds(const Bound* bounds, offset_t slot, layout_error not_zero,
                                         layout_error decreases) const {
@@ -149,12 +136,12 @@ struct bounds_input {
     return {};
   }
   /// The padding is in the bounds, not in a policy.
-  SEQPACK_HD void describe_padded(bounds_plan& plan, offset_t longest_padded) const {
-    plan.longest_padded = longest_padded;
+  SEQPACK_HD void describe_padded(layout_sizes& sizes, offset_t longest_padded) const {
+    sizes.longest_padded = longest_padded;
   }
-  SEQPACK_HD layout_status check_sums(const bounds_plan& plan) const {
-    if (plan.content != total) return {layout_error::total_differs, slots, plan.content, total};
-    return plan.status;
+  SEQPACK_HD layout_status check_sums(const layout_sizes& sizes) const {
+    if (sizes.content != total) return {layout_error::total_differs, slots, sizes.content, total};
+    return sizes.status;
   }
 };
 
@@ -196,37 +183,35 @@ struct store_item {
   device_arrays<Index> arrays;
   offset_t known_total;  // the total where it does not depend on the lengths, else max_tokens
 
-  static constexpr bool ghost = has_ghost<decltype(rules.padding)>;
-
-  SEQPACK_HD offset_t last_item() const { return input.slots + ghost; }
+  SEQPACK_HD offset_t last_item() const { return input.slots + rules.ghost; }
 
   __device__ void operator()(offset_t item, const scan_state& state) const {
     const offset_t count = input.count();
     const offset_t cut = min_of(known_total, Rules::limit);
     offset_t content = min_of(state.content, cut);
     // Behind the last counted slot, and the ghost's end, everything is the total.
-    const bool behind = item > 0 && item >= count + ghost;
+    const bool behind = item > 0 && item >= count + rules.ghost;
     if (behind || item == last_item()) {
-      const bounds_plan plan = finish(state, count);
-      if (behind) content = min_of(plan.total, cut);
-      if (item == last_item()) arrays.summary->plan = plan;
+      const layout_sizes sizes = finish(state, count);
+      if (behind) content = min_of(sizes.total, cut);
+      if (item == last_item()) arrays.summary->sizes = sizes;
     }
     arrays.cu_padded[item] = static_cast<Index>(content);
     arrays.cu[item] = static_cast<Index>(min_of(state.real, content));
     if (item > 0 && item <= count) write_order(item - 1);
   }
 
-  __device__ bounds_plan finish(const scan_state& state, offset_t count) const {
+  __device__ layout_sizes finish(const scan_state& state, offset_t count) const {
     const bool last_is_good = count > 0 && input.check(rules, count - 1).ok();
-    bounds_plan plan = rules.finish({.sequences = count,
-                                     .real = state.real,
-                                     .content = state.content,
-                                     .longest = state.longest,
-                                     .last = last_is_good ? input.length(count - 1) : 0});
-    input.describe_padded(plan, state.longest_padded);
-    plan.status =
-        state.first_bad < count ? input.check(rules, state.first_bad) : input.check_sums(plan);
-    return plan;
+    layout_sizes sizes = rules.finish({.sequences = count,
+                                       .real = state.real,
+                                       .content = state.content,
+                                       .longest = state.longest,
+                                       .last = last_is_good ? input.length(count - 1) : 0});
+    input.describe_padded(sizes, state.longest_padded);
+    sizes.status =
+        state.first_bad < count ? input.check(rules, state.first_bad) : input.check_sums(sizes);
+    return sizes;
   }
 
   __device__ void write_order(offset_t slot) const {
@@ -295,8 +280,8 @@ class memory_map {
   void clear(void* base, cudaStream_t stream) const {
     check_cuda(cudaMemsetAsync(base, 0, slot_of_, stream));
     prepare(base, stream);
-    bounds_plan* const plan = &arrays(base).summary->plan;
-    check_cuda(cudaMemsetAsync(plan, 0, sizeof *plan, stream));
+    layout_sizes* const sizes = &arrays(base).summary->sizes;
+    check_cuda(cudaMemsetAsync(sizes, 0, sizeof *sizes, stream));
   }
 
   /// All bits set: no slot has a row yet, and no row has two slots.
@@ -334,26 +319,87 @@ inline void throw_if_refused(const device_summary& summary, name_function name) 
   if (!status.ok()) throw_status(status, name(status.entry));
 }
 
-template <class Index, class P, class C>
-layout_view<P, C, Index> view_of(const device_arrays<Index>& arrays, const P& padding, const C& cp,
-                                 offset_t slots, offset_t batch) {
-  return {.cu = arrays.cu,
-          .cu_padded = arrays.cu_padded,
-          .order = arrays.order,
-          .slot_of = arrays.slot_of,
-          .sequences = slots,
-          .segments = slots + has_ghost<P>,
-          .batch = batch,
-          .padding = padding,
-          .cp = cp,
-          .status = &arrays.summary->plan.status};
+/// The view of a layout in device memory.
+template <class Index, class C>
+layout_view<C, Index> view_of(const device_arrays<Index>& arrays, const layout_sizes& sizes,
+                              offset_t batch, const C& cp) {
+  layout_view<C, Index> view = view_of_sizes<Index>(sizes, batch, cp);
+  view.cu = arrays.cu;
+  view.cu_padded = arrays.cu_padded;
+  view.order = arrays.order;
+  view.slot_of = arrays.slot_of;
+  view.status = &arrays.summary->sizes.status;
+  return view;
+}
+
+/// A layout in device memory but for its policy.
+template <layout_index Index>
+struct built {
+  std::shared_ptr<void> memory;
+  device_arrays<Index> arrays;
+  layout_sizes sizes;
+  offset_t batch;
+  name_function name;
+
+  template <class C>
+  layout_view<C, Index> view(const C& cp) const {
+    return view_of(arrays, sizes, batch, cp);
+  }
+};
+
+/// Allocates and scans; reads back and throws, unless validation is deferred. Then the sizes are
+/// the bounds that the caller gave, the known total and the width, and there may be padding.
+template <bool Deferred, class Memory, class Pinned, class Input, layout_index Index,
+          class Rounding>
+built<Index> build(const cuda_stream<Memory, Pinned>& where, const Input& input,
+                   const bounds_rules<Index, Rounding>& rules, offset_t batch,
+                   offset_t known_total) {
+  if constexpr (!Deferred) staging::require_no_capture(where.stream);
+  store_item<Input, bounds_rules<Index, Rounding>, Index> store{input, rules, {}, known_total};
+  std::size_t scan_bytes = 0;
+  scan(nullptr, scan_bytes, store, where.stream);
+  const memory_map<Index> map(store.last_item() + 1, input.slots, batch, Input::has_order,
+                              scan_bytes);
+  auto memory = detail::allocate(where.memory, where.stream, map.bytes());
+  store.arrays = map.arrays(memory.get());
+  map.prepare(memory.get(), where.stream);
+  scan(map.scan_memory(memory.get()), scan_bytes, store, where.stream);
+
+  layout_sizes sizes;
+  if constexpr (Deferred) {
+    sizes = {.real = -1,  // not known
+             .total = known_total,
+             .longest = min_of(rules.width, known_total),
+             .longest_padded = known_total};
+  } else {
+    const device_summary summary = read_summary(store.arrays.summary, where.stream, where.pinned);
+    throw_if_refused(summary, &Input::name);
+    sizes = summary.sizes;
+  }
+  sizes.sequences = input.slots;
+  sizes.segments = input.slots + rules.ghost;
+  return {std::move(memory), store.arrays, sizes, batch, &Input::name};
+}
+
+/// The arrays of a host layout as the block of memory that a map describes.
+template <layout_index Index, class View>
+void write_image(const View& from, const memory_map<Index>& map, void* image) {
+  const auto arrays = map.arrays(image);
+  const auto copy = [](Index* to, const Index* source, offset_t count) {
+    if (to != nullptr) std::copy_n(source, count, to);
+  };
+  copy(arrays.cu, from.cu, from.segments + 1);
+  copy(arrays.cu_padded, from.cu_padded, from.segments + 1);
+  copy(arrays.order, from.order, from.sequences);
+  copy(arrays.slot_of, from.slot_of, from.batch);
+  new (arrays.summary) device_summary{};
 }
 
 inline void require_sizes(offset_t sequences, offset_t width) {
   detail::require_width(width);
   constexpr offset_t limit = max_total<std::int32_t> - 2;
   if (sequences < 0 || sequences > limit) {
-    reject("number of sequences", sequences, "it must be from 0 to " + std::to_string(limit));
+    reject("number of sequences", sequences, {"it must be from 0 to ", limit});
   }
 }
 

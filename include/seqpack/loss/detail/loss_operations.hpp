@@ -60,12 +60,10 @@ struct total_operation {
 
   offset_t rows() const noexcept { return row_size<L>; }
   offset_t row_bytes() const noexcept { return sizeof(double); }
-  offset_t units() const noexcept { return row_size<L>; }
   void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) (*this)(first);
+    for (; first < last; ++first) (*this)(single_thread{}, first);
   }
   offset_t row_work() const noexcept { return count * row_size<L> * offset_t{sizeof(double)}; }
-  SEQPACK_HD void operator()(offset_t column) const { (*this)(single_thread{}, column); }
   template <team Group>
   SEQPACK_HD void operator()(const Group& threads, offset_t column) const {
     const metric_kind kind = kind_of(column, typename L::metrics{});
@@ -103,11 +101,9 @@ struct log_prob_operation {
   /// order, whatever else is in its batch and however that is padded: those for a few thousand
   /// tokens.
   offset_t row_work() const noexcept { return offset_t{64} * 1024; }
-  offset_t units() const noexcept { return rows(); }
   void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) (*this)(first);
+    for (; first < last; ++first) (*this)(single_thread{}, first);
   }
-  SEQPACK_HD void operator()(offset_t g) const { (*this)(single_thread{}, g); }
   template <team Group>
   SEQPACK_HD void operator()(const Group& threads, offset_t g) const {
     using metrics = typename L::metrics;
@@ -163,12 +159,10 @@ struct assemble_operation {
 
   offset_t rows() const noexcept { return out.rows; }
   offset_t row_bytes() const noexcept { return out.payload * offset_t{sizeof(C)}; }
-  SEQPACK_HD offset_t units() const noexcept { return out.rows; }
   void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) (*this)(first);
+    for (; first < last; ++first) (*this)(single_thread{}, first);
   }
   offset_t row_work() const noexcept { return row_bytes(); }
-  SEQPACK_HD void operator()(offset_t row) const { (*this)(single_thread{}, row); }
   template <team Group>
   SEQPACK_HD void operator()(const Group& threads, offset_t row) const {
     C* const to = out.at(row);
@@ -202,15 +196,10 @@ struct zero_operation {
 
   offset_t rows() const noexcept { return out.rows; }
   offset_t row_bytes() const noexcept { return out.columns * offset_t{sizeof(G)}; }
-  SEQPACK_HD offset_t units() const noexcept { return out.rows * out.columns; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) {
       std::fill_n(out.at(first), out.columns, static_cast<G>(0.0F));
     }
-  }
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = divide(unit, out.columns);
-    out.at(row)[unit - row * out.columns] = static_cast<G>(0.0F);
   }
   offset_t row_work() const noexcept { return row_bytes(); }
   template <team Group>
@@ -236,7 +225,6 @@ struct logits_operation {
 
   offset_t rows() const noexcept { return 1; }
   offset_t row_bytes() const noexcept { return logits.rows * logits.payload * offset_t{sizeof(C)}; }
-  offset_t units() const noexcept { return 1; }
   void process(offset_t, offset_t) const { (*this)(0); }
   SEQPACK_HD void operator()(offset_t) const {
     clear(results, typename L::metrics{});

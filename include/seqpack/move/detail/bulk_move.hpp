@@ -1,6 +1,6 @@
 /// \file
-/// Several fields that move over one map, as one bulk operation: in blocks on the host, unit by
-/// unit, or in tiles by the threads of a block.
+/// Several fields that move over one map, as one bulk operation: in blocks on the host, in tiles by
+/// the threads of a block on a device.
 #pragma once
 
 #include <algorithm>
@@ -45,19 +45,16 @@ struct sources {
 };
 
 /// The moves of all fields: a list without std::tuple, which device code cannot use. A move has
-/// rows, units and tiles of its own, all of which mean the same.
+/// rows and tiles of its own, which mean the same.
 template <class... Moves>
 struct move_list;
 
 template <>
 struct move_list<> {
-  SEQPACK_HD constexpr offset_t units() const noexcept { return 0; }
   SEQPACK_HD constexpr offset_t tiles() const noexcept { return 0; }
   constexpr offset_t row_bytes() const noexcept { return 0; }
   template <class Map>
   void process(const Map&, offset_t, offset_t) const {}
-  template <class Map>
-  SEQPACK_HD void unit(const Map&, offset_t) const {}
   template <class Map, class Threads, class Scratch>
   SEQPACK_HD detail::tiles::work find_routes(const Map&, const Threads&, Scratch&, offset_t,
                                              bool) const {
@@ -78,7 +75,6 @@ struct move_list<Move, Rest...> {
   constexpr offset_t row_bytes() const noexcept {
     return move.shape.row_bytes() + rest.row_bytes();
   }
-  SEQPACK_HD constexpr offset_t units() const noexcept { return own_units() + rest.units(); }
   SEQPACK_HD constexpr offset_t tiles() const noexcept { return own_tiles() + rest.tiles(); }
 
   template <class Map>
@@ -86,14 +82,6 @@ struct move_list<Move, Rest...> {
     // Rows of nothing may have strides, and no memory.
     if (move.shape.row_bytes() > 0) move.process(map, first, min_of(last, move.rows()));
     rest.process(map, first, last);
-  }
-  template <class Map>
-  SEQPACK_HD void unit(const Map& map, offset_t number) const {
-    if (number < own_units()) {
-      move.unit(map, number);
-    } else {
-      rest.unit(map, number - own_units());
-    }
   }
 
   /// Looks up the rows of a tile; the threads have met when it returns. `continues`: the tile before
@@ -153,9 +141,6 @@ struct move_list<Move, Rest...> {
     }
     return found;
   }
-  SEQPACK_HD constexpr offset_t own_units() const noexcept {
-    return move.rows() * move.shape.units().per_row();
-  }
   SEQPACK_HD constexpr offset_t own_tiles() const noexcept { return move.shape.tiles(); }
 };
 
@@ -176,9 +161,7 @@ struct bulk_move {
 
   constexpr offset_t rows() const noexcept { return row_count; }
   constexpr offset_t row_bytes() const noexcept { return moves.row_bytes(); }
-  SEQPACK_HD constexpr offset_t units() const noexcept { return moves.units(); }
   void process(offset_t first, offset_t last) const { moves.process(map, first, last); }
-  SEQPACK_HD void operator()(offset_t unit) const { moves.unit(map, unit); }
 
   SEQPACK_HD constexpr offset_t tiles() const noexcept { return moves.tiles(); }
   template <class Threads>

@@ -11,23 +11,15 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/layout/layout_view.hpp"
+#include "seqpack/layout/detail/checks.hpp"
 
 namespace seqpack::detail {
 
-/// \throws invalid_input for a layout of tokens without arrays.
-template <class View>
-void require_layout(const View& view) {
-  if (view.total > 0 && (view.cu == nullptr || view.cu_padded == nullptr)) {
-    reject("the layout's cu_seqlens", "null", "a layout of tokens needs its arrays");
-  }
-}
-
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_row(const std::string& row, offset_t room,
                                                               offset_t length, bool exact) {
-  reject(row + " size", room,
-         std::string(exact ? "it must be " : "it must be at least ") + std::to_string(length) +
-             ", the real length of the sequence");
+  reject({row, " size"}, room,
+         {exact ? "it must be " : "it must be at least ", length,
+          ", the real length of the sequence"});
 }
 
 /// Errors of bounds that are arrays say what the caller's array says.
@@ -51,23 +43,22 @@ void require_rows(subject whose, const char* what, const View& view, const Table
     const offset_t first = table.first_position(b);
     const offset_t columns = table.columns(b);
     const auto row = [&] { return whose.name(what) + " row " + std::to_string(b); };
-    if (first < 0) reject(row() + " begin", bound_text(table, b), "it must be at least 0");
-    if (lead < 0) reject(row() + " start column", bound_text(table, b), "it must be at least 0");
+    if (first < 0) reject({row(), " begin"}, bound_text(table, b), "it must be at least 0");
+    if (lead < 0) reject({row(), " start column"}, bound_text(table, b), "it must be at least 0");
     if (!is_ragged<Table> && lead > columns) {
-      reject(row() + " start column", bound_text(table, b),
-             "it must be at most " + std::to_string(columns) + ", the columns of the row");
+      reject({row(), " start column"}, bound_text(table, b),
+             {"it must be at most ", columns, ", the columns of the row"});
     }
     if (is_ragged<Table> && columns < 0) {
-      reject(row() + " end", bound_text(table, b + 1),
-             "it must be at least " + bound_text(table, b) + ", where the row begins");
+      reject({row(), " end"}, bound_text(table, b + 1),
+             {"it must be at least ", bound_text(table, b), ", where the row begins"});
     }
     const offset_t room = columns - lead;
     if (room < length || (exact && room != length)) refuse_row(row(), room, length, exact);
     if (first + columns > table.positions()) {
-      reject(
-          row() + " end",
-          is_ragged<Table> ? bound_text(table, b + 1) : std::to_string(first + columns),
-          "it must be at most " + std::to_string(table.positions()) + ", the rows of the values");
+      reject({row(), " end"},
+             is_ragged<Table> ? bound_text(table, b + 1) : std::to_string(first + columns),
+             {"it must be at most ", table.positions(), ", the rows of the values"});
     }
   }
   if (!exact) return;
@@ -105,9 +96,8 @@ void require_table(subject whose, const char* what, const View& view, const Tabl
   require_memory(whose, what, data_of(table), table.positions() * table.payload());
   if constexpr (!bounds_in_memory<Table>) {
     if (table.batch() > 0 && view.longest > table.columns(0)) {
-      reject(whose.name(what) + " width", table.columns(0),
-             "it must be at least " + std::to_string(view.longest) +
-                 ", the longest real length of the layout");
+      reject({whose.name(what), " width"}, table.columns(0),
+             {"it must be at least ", view.longest, ", the longest real length of the layout"});
     }
   } else {
     if constexpr (requires { table.bounds(); }) {
@@ -131,8 +121,7 @@ void require_distinct_positions(subject whose, const batch_view<T>& table) {
       table.width() <= 1 ||
       (row >= table.payload() && token >= (table.batch() - 1) * row + table.payload());
   if (!(tokens_apart && (rows_apart || interleaved))) {
-    reject(whose.name("target") + " strides",
-           std::to_string(table.batch_stride()) + " and " + std::to_string(table.stride()),
+    reject({whose.name("target"), " strides"}, {table.batch_stride(), " and ", table.stride()},
            "the positions of an output must not overlap");
   }
 }

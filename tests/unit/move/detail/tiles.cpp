@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(rows_without_a_sequence) {
   constexpr offset_t total = 5000;
   for (const std::vector<std::int32_t>& bounds :
        {std::vector<std::int32_t>{0, 0}, std::vector<std::int32_t>{0, 40, 40, 56, 56, 56}}) {
-    layout_view<no_padding, context_parallel<2>> view;
+    layout_view<context_parallel<2>> view;
     view.cu = bounds.data();
     view.cu_padded = bounds.data();
     view.sequences = view.segments = view.batch = static_cast<offset_t>(bounds.size()) - 1;

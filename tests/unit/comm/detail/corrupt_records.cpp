@@ -10,6 +10,7 @@
 
 #include "seqpack/comm/broadcast.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/split.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "support/forged_group.hpp"
 
@@ -71,19 +72,18 @@ BOOST_AUTO_TEST_CASE(numbers_of_a_header) {
 }
 
 BOOST_AUTO_TEST_CASE(an_operation_without_an_end_is_none) {
-  detail::exchanging::envelope whole;
-  detail::exchanging::envelope endless;
+  detail::envelope whole;
+  detail::envelope endless;
   endless.operation.fill('x');
-  BOOST_CHECK_EXCEPTION(
-      detail::exchanging::require_one_operation(group_members::all(2), {whole, endless}),
-      collective_mismatch, [](const collective_mismatch& e) {
-        return e.value() == "one that ranks do not check, or of another seqpack";
-      });
+  BOOST_CHECK_EXCEPTION(detail::require_one_operation(group_members::all(2), {whole, endless}),
+                        collective_mismatch, [](const collective_mismatch& e) {
+                          return e.value() == "one that ranks do not check, or of another seqpack";
+                        });
 }
 
 BOOST_AUTO_TEST_CASE(another_version_is_another_call) {
-  const detail::exchanging::envelope a;
-  detail::exchanging::envelope b;
+  const detail::envelope a;
+  detail::envelope b;
   BOOST_TEST(a.same_call(b));
   ++b.version;
   BOOST_TEST(!a.same_call(b));
@@ -122,13 +122,11 @@ BOOST_AUTO_TEST_CASE(records_of_a_subgroup) {
 }
 
 BOOST_AUTO_TEST_CASE(all_corrupt_ranks_are_named) {
-  std::vector<detail::exchanging::envelope> received(3);
-  for (auto& e : received)
-    e.record = detail::records::write(detail::exchanging::split_record{true, 1, 2});
+  std::vector<detail::envelope> received(3);
+  for (auto& e : received) e.record = detail::records::write(detail::split_record{true, 1, 2});
   received[1].record[0] = received[2].record[0] = std::byte{5};
   BOOST_CHECK_EXCEPTION(
-      detail::exchanging::read_records<detail::exchanging::split_record>(group_members::all(3),
-                                                                         received),
+      detail::read_records<detail::split_record>(group_members::all(3), received),
       collective_mismatch, [](const collective_mismatch& e) {
         BOOST_TEST(e.what() ==
                    "part in the split in the record of rank 1 is 5: it must be from 0 to 1; "
@@ -140,8 +138,8 @@ BOOST_AUTO_TEST_CASE(all_corrupt_ranks_are_named) {
 BOOST_AUTO_TEST_CASE(any_bytes_are_a_header_or_an_error) {
   std::mt19937 random(7);
   int taken = 0;
-  detail::broadcasting::header usual;
-  usual.what = detail::broadcasting::header::brings::a_tensor;
+  detail::broadcast_header usual;
+  usual.what = detail::broadcast_header::brings::a_tensor;
   usual.type = element_type::of<float>();
   usual.shape = {2, 3};
   for (int k = 0; k < 20000; ++k) {
@@ -150,7 +148,7 @@ BOOST_AUTO_TEST_CASE(any_bytes_are_a_header_or_an_error) {
       bytes[random() % 72] = static_cast<std::byte>(random());
     }
     try {
-      const auto h = detail::records::read<detail::broadcasting::header>(bytes);
+      const auto h = detail::records::read<detail::broadcast_header>(bytes);
       ++taken;
       BOOST_REQUIRE(h.shape.dims() >= 0 && h.shape.dims() <= max_dims);
       BOOST_REQUIRE(h.shape.elements() >= 0 && h.shape.elements() <= max_tokens);

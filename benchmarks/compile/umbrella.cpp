@@ -1,0 +1,2 @@
+#include "seqpack/seqpack.hpp"
+int main() {}

@@ -1,0 +1,28 @@
+/// \file
+/// What calls check of a layout and of the width of its batch.
+// For the folders above too.
+#pragma once
+
+#include <string>
+
+#include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
+
+namespace seqpack::detail {
+
+/// \throws invalid_input for a layout of tokens without arrays.
+template <class View>
+void require_layout(const View& view) {
+  if (view.total > 0 && (view.cu == nullptr || view.cu_padded == nullptr)) {
+    reject("the layout's cu_seqlens", "null", "a layout of tokens needs its arrays");
+  }
+}
+
+/// \throws invalid_input for a width that no batch has.
+constexpr void require_width(offset_t width) {
+  if (width < 0 || width > max_tokens) {
+    reject("width", width, {"it must be from 0 to ", max_tokens});
+  }
+}
+
+}  // namespace seqpack::detail
