@@ -229,7 +229,7 @@ constexpr layout_view<C, Index> view_of_sizes(const layout_sizes& sizes, offset_
 /// Rounds every length up to the width of the batch, also 0.
 struct whole_width {
   offset_t width;
-  constexpr offset_t round_up(offset_t) const noexcept { return width; }
+  SEQPACK_HD constexpr offset_t round_up(offset_t) const noexcept { return width; }
 };
 
 }  // namespace seqpack::detail
