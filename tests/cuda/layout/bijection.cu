@@ -38,11 +38,6 @@ namespace {
 
 constexpr offset_t width = 24;
 
-template <class T>
-oracle::numbers numbers(const std::vector<T>& values) {
-  return {values.begin(), values.end()};
-}
-
 offset_t flat(offset_t b, offset_t s) {
   return b * width + s;
 }
@@ -64,8 +59,9 @@ void check_place(const testing::test_stream& stream, const Layout& layout, Place
          field(row_view<const int>(source.data(), size),
                batch_view<int>(table.data(), batch, width), -1));
   stream.wait();
-  BOOST_TEST(numbers(gather.values()) == oracle::values(place, flat, -1));
-  BOOST_TEST(numbers(table.values()) == oracle::unpack(place, numbers(held), batch, width, -1));
+  BOOST_TEST(oracle::to_numbers(gather.values()) == oracle::values(place, flat, -1));
+  BOOST_TEST(oracle::to_numbers(table.values()) ==
+             oracle::unpack(place, oracle::to_numbers(held), batch, width, -1));
   BOOST_TEST((gather.guards_intact() && rows.guards_intact() && table.guards_intact()));
 }
 
@@ -79,7 +75,7 @@ void check_sharding(Sharding sharding, oracle::kind kind, bool reverse_ranks = f
       const offset_t multiple = each * (1 + random() % 5);
       std::vector<int> lengths(static_cast<std::size_t>(batch));
       for (int& length : lengths) length = random() % 4 == 0 ? 0 : random() % (width + 1);
-      oracle::request request{.lens = numbers(lengths),
+      oracle::request request{.lens = oracle::to_numbers(lengths),
                               .each = each,
                               .total_multiple = multiple,
                               .cp = cp,

@@ -22,11 +22,6 @@ constexpr int sequences = 6;
 constexpr offset_t width = 16;
 constexpr offset_t total = 64;
 
-template <class T>
-oracle::numbers numbers(const std::vector<T>& values) {
-  return {values.begin(), values.end()};
-}
-
 /// The eager arrays, followed by repeats of their last entry.
 oracle::numbers with_spares(oracle::numbers values, std::size_t size) {
   values.resize(size, values.back());
@@ -43,11 +38,12 @@ auto make_capacity(const testing::test_stream& stream, bool ordered = false) {
 template <class Layout>
 void check_arrays(const Layout& layout, const oracle::packed& expected) {
   const std::size_t entries = layout.cu_seqlens().size();
-  BOOST_TEST(numbers(read_device(layout.cu_seqlens())) == with_spares(expected.cu, entries),
-             boost::test_tools::per_element());
   BOOST_TEST(
-      numbers(read_device(layout.cu_seqlens_padded())) == with_spares(expected.cu_padded, entries),
+      oracle::to_numbers(read_device(layout.cu_seqlens())) == with_spares(expected.cu, entries),
       boost::test_tools::per_element());
+  BOOST_TEST(oracle::to_numbers(read_device(layout.cu_seqlens_padded())) ==
+                 with_spares(expected.cu_padded, entries),
+             boost::test_tools::per_element());
 }
 
 /// Refused or not: both arrays start at 0, do not decrease and end at most at the total, and every
@@ -282,16 +278,16 @@ BOOST_AUTO_TEST_CASE(built_and_packed_in_a_graph_and_replayed_with_other_lengths
     order.upload(new_order);
     graph.replay(stream);
     BOOST_TEST(refusal(layout, stream) == "");
-    const auto expected = oracle::pack({.lens = numbers(new_lengths),
+    const auto expected = oracle::pack({.lens = oracle::to_numbers(new_lengths),
                                         .each = 4,
                                         .fixed_total = total,
                                         .cp = 2,
                                         .order = {new_order.begin(), new_order.begin() + used}});
     const auto held = oracle::values(expected.all_shards, oracle::id, 0);
-    BOOST_TEST(numbers(shards.values()) == held, boost::test_tools::per_element());
-    BOOST_TEST(
-        numbers(back.values()) == oracle::unpack(expected.all_shards, held, sequences, width, -1),
-        boost::test_tools::per_element());
+    BOOST_TEST(oracle::to_numbers(shards.values()) == held, boost::test_tools::per_element());
+    BOOST_TEST(oracle::to_numbers(back.values()) ==
+                   oracle::unpack(expected.all_shards, held, sequences, width, -1),
+               boost::test_tools::per_element());
   }
 }
 

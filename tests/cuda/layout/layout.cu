@@ -19,16 +19,11 @@ BOOST_TEST_GLOBAL_FIXTURE(needs_device);
 
 namespace {
 
-template <class T>
-oracle::numbers numbers(const std::vector<T>& values) {
-  return {values.begin(), values.end()};
-}
-
 template <class Layout>
 void check_sizes(const Layout& layout, const oracle::packed& expected) {
-  BOOST_TEST(numbers(read_device(layout.cu_seqlens())) == expected.cu,
+  BOOST_TEST(oracle::to_numbers(read_device(layout.cu_seqlens())) == expected.cu,
              boost::test_tools::per_element());
-  BOOST_TEST(numbers(read_device(layout.cu_seqlens_padded())) == expected.cu_padded,
+  BOOST_TEST(oracle::to_numbers(read_device(layout.cu_seqlens_padded())) == expected.cu_padded,
              boost::test_tools::per_element());
   BOOST_TEST(layout.total_tokens() == expected.total);
   BOOST_TEST(layout.max_seqlen() == expected.max_seqlen);
@@ -70,10 +65,10 @@ BOOST_AUTO_TEST_CASE(absorbed_tails_agree_with_the_oracle) {
       const auto layout = make_layout(
           stream.executor(), std::span<const int>(on_device.data(), lengths.size()),
           padding{each_multiple_of<>{each}, total_multiple_of<>{multiple}}, context_parallel{cp});
-      check_sizes(
-          layout,
-          oracle::bounds(
-              {.lens = numbers(lengths), .each = each, .total_multiple = multiple, .cp = cp}));
+      check_sizes(layout, oracle::bounds({.lens = oracle::to_numbers(lengths),
+                                          .each = each,
+                                          .total_multiple = multiple,
+                                          .cp = cp}));
     }
   }
 }
@@ -88,7 +83,7 @@ BOOST_AUTO_TEST_CASE(ghost_tails_agree_with_the_oracle) {
         stream.executor(), std::span<const int>(on_device.data(), lengths.size()),
         padding{each_multiple_of<4>{}, total_multiple_of<>{48}, ghost_tail{}},
         context_parallel<2>{});
-    check_sizes(layout, oracle::bounds({.lens = numbers(lengths),
+    check_sizes(layout, oracle::bounds({.lens = oracle::to_numbers(lengths),
                                         .each = 4,
                                         .total_multiple = 48,
                                         .tail_to = oracle::tail::ghost,
@@ -107,8 +102,9 @@ BOOST_AUTO_TEST_CASE(the_reference_bounds_come_out) {
     const auto check = [&](const auto& policy) {
       const auto layout = make_layout(stream.executor(), span, policy, context_parallel{c.cp_size},
                                       {.width = c.width});
-      BOOST_TEST(numbers(read_device(layout.cu_seqlens())) == c.cu_seqlens, c.name);
-      BOOST_TEST(numbers(read_device(layout.cu_seqlens_padded())) == c.cu_seqlens_padded, c.name);
+      BOOST_TEST(oracle::to_numbers(read_device(layout.cu_seqlens())) == c.cu_seqlens, c.name);
+      BOOST_TEST(oracle::to_numbers(read_device(layout.cu_seqlens_padded())) == c.cu_seqlens_padded,
+                 c.name);
       BOOST_TEST(layout.max_seqlen() == c.max_seqlen, c.name);
       BOOST_TEST(layout.total_tokens() == c.total_tokens, c.name);
       ++compared;

@@ -16,11 +16,6 @@ BOOST_TEST_GLOBAL_FIXTURE(needs_device);
 
 namespace {
 
-template <class T>
-oracle::numbers numbers(const std::vector<T>& values) {
-  return {values.begin(), values.end()};
-}
-
 constexpr offset_t batch_rows = 5;
 constexpr offset_t width = 9;
 const std::vector<int> lengths{5, 0, 3, 9, 1};
@@ -64,17 +59,19 @@ void check_arrays(Sharding sharding, oracle::kind kind) {
     BOOST_TEST(call.memsets + call.others == 0);
     call.replay(stream);
     stream.wait();
-    BOOST_TEST(numbers(positions.values()) == oracle::position_ids(place));
-    BOOST_TEST(numbers(sequence.values()) == oracle::sequence_index(place));
-    BOOST_TEST(numbers(mask.values()) == oracle::padding_mask(place));
-    BOOST_TEST(numbers(next.values()) == oracle::labels(place, expected, oracle::id, 1, -100));
-    BOOST_TEST(numbers(third.values()) == oracle::labels(place, expected, oracle::id, 3, -100));
-    BOOST_TEST(numbers(gather.values()) ==
+    BOOST_TEST(oracle::to_numbers(positions.values()) == oracle::position_ids(place));
+    BOOST_TEST(oracle::to_numbers(sequence.values()) == oracle::sequence_index(place));
+    BOOST_TEST(oracle::to_numbers(mask.values()) == oracle::padding_mask(place));
+    BOOST_TEST(oracle::to_numbers(next.values()) ==
+               oracle::labels(place, expected, oracle::id, 1, -100));
+    BOOST_TEST(oracle::to_numbers(third.values()) ==
+               oracle::labels(place, expected, oracle::id, 3, -100));
+    BOOST_TEST(oracle::to_numbers(gather.values()) ==
                oracle::values(place, [](offset_t b, offset_t s) { return b * width + s; }, -1));
     oracle::numbers row_numbers;
     for (const auto& t : place)
       row_numbers.push_back(expected.cu_padded[oracle::at(t.slot)] + t.position);
-    BOOST_TEST(numbers(rows.values()) == row_numbers);
+    BOOST_TEST(oracle::to_numbers(rows.values()) == row_numbers);
     BOOST_TEST((positions.guards_intact() && sequence.guards_intact() && mask.guards_intact() &&
                 next.guards_intact() && third.guards_intact()));
   };
@@ -91,7 +88,8 @@ void check_arrays(Sharding sharding, oracle::kind kind) {
     for (const auto& t : place) {
       if (t.real) ++expected_counts[oracle::at(t.slot)];
     }
-    BOOST_TEST(numbers(counts.values()) == expected_counts, boost::test_tools::per_element());
+    BOOST_TEST(oracle::to_numbers(counts.values()) == expected_counts,
+               boost::test_tools::per_element());
   }
 }
 

@@ -20,11 +20,6 @@ BOOST_TEST_GLOBAL_FIXTURE(needs_device);
 
 namespace {
 
-template <class T>
-oracle::numbers numbers(const std::vector<T>& values) {
-  return {values.begin(), values.end()};
-}
-
 constexpr offset_t batch_rows = 6;
 constexpr offset_t width = 9;
 const std::vector<int> lengths{5, 0, 3, 8, 1, 9};
@@ -63,9 +58,9 @@ BOOST_FIXTURE_TEST_CASE(from_every_place, fixture) {
     BOOST_TEST(call.memsets + call.others == 0);
     call.replay(stream);
     stream.wait();
-    BOOST_TEST(
-        numbers(target.values()) == oracle::unpack(place, numbers(held), batch_rows, width, -5),
-        boost::test_tools::per_element());
+    BOOST_TEST(oracle::to_numbers(target.values()) ==
+                   oracle::unpack(place, oracle::to_numbers(held), batch_rows, width, -5),
+               boost::test_tools::per_element());
     BOOST_TEST(target.guards_intact());
   };
   stream.wait();
@@ -148,7 +143,7 @@ BOOST_FIXTURE_TEST_CASE(ragged_and_left_padded, fixture) {
   const auto at = [&](offset_t b, offset_t s) {
     return values[static_cast<std::size_t>(offsets[static_cast<std::size_t>(b)] + s)];
   };
-  BOOST_TEST(numbers(packed.values()) == oracle::values(expected.all_shards, at, -1),
+  BOOST_TEST(oracle::to_numbers(packed.values()) == oracle::values(expected.all_shards, at, -1),
              boost::test_tools::per_element());
   BOOST_TEST(values_out.values() == values, boost::test_tools::per_element());
   BOOST_TEST(values_out.guards_intact());
@@ -171,7 +166,7 @@ BOOST_FIXTURE_TEST_CASE(ragged_and_left_padded, fixture) {
           at(b, s);
     }
   }
-  BOOST_TEST(numbers(target.values()) == table, boost::test_tools::per_element());
+  BOOST_TEST(oracle::to_numbers(target.values()) == table, boost::test_tools::per_element());
 }
 
 namespace {
