@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_pool_of_ones_own_keeps_what_it_is_told_to) {
 
 BOOST_AUTO_TEST_CASE(layouts_from_a_pool_of_ones_own) {
   const test_stream stream;
-  std::optional<device_layout<no_context_parallel, std::int32_t, device_pool>> kept;
+  std::optional<device_layout<no_context_parallel>> kept;
   {
     const cuda_stream where(stream, device_pool{});
     kept = to_device(where, make_layout(std::vector{2, 3}));
