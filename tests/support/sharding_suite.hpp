@@ -11,6 +11,21 @@
 
 namespace seqpack::testing {
 
+/// A user-defined sharding: the last rank owns the first chunk.
+struct reversed_contiguous {
+  static constexpr offset_t divisor(offset_t cp) { return cp; }
+  static constexpr shard_position to_shard(offset_t token, offset_t length, offset_t cp) {
+    const offset_t size = length / cp;
+    return {cp - 1 - token / size, token % size};
+  }
+  static constexpr offset_t to_token(shard_position p, offset_t length, offset_t cp) {
+    return (cp - 1 - p.rank) * (length / cp) + p.index;
+  }
+  static constexpr offset_t run(shard_position p, offset_t length, offset_t cp) {
+    return length / cp - p.index;
+  }
+};
+
 /// A bijection between the tokens of one sequence and the shares of the ranks.
 template <context_parallel_policy C>
 void check_bijection(const C& c, offset_t length) {

@@ -47,21 +47,6 @@ numbers packed_lengths(const numbers& lens, const numbers& order) {
   return result;
 }
 
-/// f(layout, expected, request, ragged ids)
-template <class F>
-void for_random_layouts(unsigned seed, F&& f) {
-  std::mt19937 random(seed);
-  for (int round = 0; round < 10; ++round) {
-    const int batch = round % 6;
-    const numbers lens = random_lengths(random, batch, 25);
-    const numbers order = round % 2 == 0 ? numbers{} : random_order(random, batch);
-    for_each_layout(lens, order,
-                    [&](const auto& layout, const auto& expected, const auto& request) {
-                      f(layout, expected, request);
-                    });
-  }
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(packs_like_a_padded_batch) {

@@ -8,27 +8,13 @@
 
 #include "seqpack/policy/any_sharding.hpp"
 #include "support/oracle.hpp"
+#include "support/refused.hpp"
 #include "support/sharding_suite.hpp"
 
 using namespace seqpack;
 using namespace seqpack::testing;
 
 namespace {
-
-/// A user's own sharding: the last rank owns the first chunk.
-struct reversed_contiguous {
-  static constexpr offset_t divisor(offset_t cp) { return cp; }
-  static constexpr shard_position to_shard(offset_t token, offset_t length, offset_t cp) {
-    const offset_t size = length / cp;
-    return {cp - 1 - token / size, token % size};
-  }
-  static constexpr offset_t to_token(shard_position p, offset_t length, offset_t cp) {
-    return (cp - 1 - p.rank) * (length / cp) + p.index;
-  }
-  static constexpr offset_t run(shard_position p, offset_t length, offset_t cp) {
-    return length / cp - p.index;
-  }
-};
 
 /// One with a number of its own: blocks of tokens are dealt out in turn.
 struct blocks {
@@ -147,15 +133,6 @@ void static_and_dynamic_agree() {
   static_agrees<2, S>();
   static_agrees<3, S>();
   static_agrees<8, S>();
-}
-
-std::string refusal(auto f) {
-  try {
-    f();
-  } catch (const invalid_input& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 }  // namespace
