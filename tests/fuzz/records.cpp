@@ -14,7 +14,7 @@
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/logprob/detail/log_prob_checks.hpp"
 #include "seqpack/loss/count_valid.hpp"
 #include "seqpack/parallel/detail/verdict.hpp"
 
@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 4: check<layout_fingerprint>(in); break;
       case 5: check<detail::refusal>(in); break;
       case 6: check<detail::list_record>(in); break;
-      case 7: check<detail::label_log_probing::column_record>(in); break;
+      case 7: check<detail::column_record>(in); break;
       default: check<global_counts>(in); break;
     }
   } catch (const invalid_input&) {

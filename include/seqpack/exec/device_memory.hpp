@@ -14,7 +14,7 @@
 
 #include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
-#include "seqpack/exec/cuda_release.hpp"
+#include "seqpack/exec/detail/open_releases.hpp"
 
 namespace seqpack {
 

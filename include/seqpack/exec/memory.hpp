@@ -17,8 +17,7 @@ namespace seqpack {
 /// that an executor allocates. Copies share the memory, as an operation's result may outlive what
 /// made it, and the type says nothing of the executor. The elements are not initialised.
 ///
-/// (A tensor of broadcast_tensor is the other owner: of what a communicator allocates, in a shape,
-/// and perhaps of an element type, that the root alone knows.)
+/// The other owner, tensor, holds what a communicator allocates; see comm/tensor.hpp.
 template <element T>
 class workspace {
  public:

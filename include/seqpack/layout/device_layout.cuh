@@ -18,6 +18,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"
+#include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/detail/access.hpp"
 #include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/layout/detail/scan.cuh"
@@ -164,23 +165,24 @@ device_layout<C, Index> from_cu_seqlens(const cuda_stream<Memory, Pinned>& where
   return {detail::building::build<deferred>(where, input, rules, slots, total), cp};
 }
 
-/// Copies a host layout to the device. Never waits, unless the pool of pinned memory must grow, and
-/// the host layout may go away when the call has returned.
+/// Copies a host layout to the device of any executor that the library can allocate for. The host
+/// layout may go away when the call has returned.
 ///
-/// Arrays of up to 31,500 bytes together (about 3,900 sequences with 32-bit bounds) travel as
-/// parameters of one launch, which may be captured: the bounds are part of the graph then. Longer
-/// ones are one copy from memory of where.pinned, which a graph could not keep.
+/// A cuda_stream never waits, unless the pool of pinned memory must grow. Arrays of up to 31,500
+/// bytes together (about 3,900 sequences with 32-bit bounds) travel as parameters of one launch,
+/// which may be captured: the bounds are part of the graph then. Longer ones are one copy from memory
+/// of where.pinned, which a graph could not keep.
 /// \throws cuda_error; cudaErrorStreamCaptureUnsupported for longer ones in a capture.
 ///
 /// One allocation; one launch or one copy. O(B).
-template <class Memory, class Pinned, context_parallel_policy C, layout_index Index>
-device_layout<C, Index> to_device(const cuda_stream<Memory, Pinned>& where,
-                                  const packed_layout<C, Index>& layout) {
+template <memory_executor E, context_parallel_policy C, layout_index Index>
+  requires device_executor<E>
+device_layout<C, Index> to_device(const E& where, const packed_layout<C, Index>& layout) {
   const auto from = layout.view();
   const bool ordered = from.slot_of != nullptr;  // also for an order of no slots
   const detail::building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch,
                                                 ordered, 0);
-  using traits = executor_traits<cuda_stream<Memory, Pinned>>;
+  using traits = executor_traits<E>;
   auto memory = traits::allocate(where, static_cast<offset_t>(map.bytes()));
   traits::write(where, memory.get(), static_cast<offset_t>(map.image_bytes()),
                 [&](void* image) { detail::building::write_image(from, map, image); });

@@ -15,6 +15,7 @@
 #include "seqpack/layout/layout_status.hpp"
 #include "seqpack/layout/order.hpp"
 #include "seqpack/layout/place.hpp"
+#include "seqpack/policy/detail/visit.hpp"
 #include "seqpack/policy/sharding.hpp"
 
 namespace seqpack {
@@ -212,12 +213,21 @@ struct layout_view {
   }
   /// The index in the rank's shard, or -1 where another rank owns the token.
   SEQPACK_HD constexpr offset_t row_of(shard at, offset_t sequence, offset_t index) const noexcept {
-    const shard_position p = cp.to_shard(index, padded_length(sequence));
+    return row_at(at, sequence, cp.to_shard(index, padded_length(sequence)));
+  }
+  SEQPACK_HD constexpr offset_t row_of(all_shards_t at, offset_t sequence,
+                                       offset_t index) const noexcept {
+    return row_at(at, sequence, cp.to_shard(index, padded_length(sequence)));
+  }
+
+  // The same for a token whose position in the shares of its sequence is known.
+
+  SEQPACK_HD constexpr offset_t row_at(shard at, offset_t sequence,
+                                       shard_position p) const noexcept {
     return p.rank == at.rank ? shard_begin(sequence) + p.index : -1;
   }
-  SEQPACK_HD constexpr offset_t row_of(all_shards_t, offset_t sequence,
-                                       offset_t index) const noexcept {
-    const shard_position p = cp.to_shard(index, padded_length(sequence));
+  SEQPACK_HD constexpr offset_t row_at(all_shards_t, offset_t sequence,
+                                       shard_position p) const noexcept {
     return p.rank * rows(shard{}) + shard_begin(sequence) + p.index;
   }
 };
@@ -258,17 +268,20 @@ constexpr void for_each_run(const View& view, full_row_t, offset_t first, offset
 template <class View, class F>
 constexpr void for_each_run(const View& view, shard at, offset_t first, offset_t last, F&& f) {
   if (first >= last) return;
-  for (offset_t s = view.slot_at(first * view.cp.size()); first < last; ++s) {
-    const offset_t begin = view.shard_begin(s);
-    const offset_t end = min_of(view.shard_begin(s + 1), last);
-    while (first < end) {
-      const shard_position p{at.rank, first - begin};
-      const offset_t padded = view.padded_length(s);
-      const offset_t count = min_of(view.cp.run(p, padded), end - first);
-      f(first, token_run{{s, view.cp.to_token(p, padded), view.length(s)}, count});
-      first += count;
+  detail::with_static_sharding(view.cp, [&](const auto& cp) {
+    offset_t row = first;
+    for (offset_t s = view.slot_at(row * cp.size()); row < last; ++s) {
+      const offset_t begin = view.shard_begin(s);
+      const offset_t end = min_of(view.shard_begin(s + 1), last);
+      while (row < end) {
+        const shard_position p{at.rank, row - begin};
+        const offset_t padded = view.padded_length(s);
+        const offset_t count = min_of(cp.run(p, padded), end - row);
+        f(row, token_run{{s, cp.to_token(p, padded), view.length(s)}, count});
+        row += count;
+      }
     }
-  }
+  });
 }
 
 /// The runs of all shards, rank after rank.
@@ -299,12 +312,14 @@ constexpr void for_each_source_run(const View& view, Place at, offset_t sequence
                                    offset_t last, F&& f) {
   if (first >= last) return;  // also for a row that is not packed, which has no sequence
   const offset_t padded = view.padded_length(sequence);
-  while (first < last) {
-    const offset_t count =
-        min_of(view.cp.run(view.cp.to_shard(first, padded), padded), last - first);
-    f(first, view.row_of(at, sequence, first), count);
-    first += count;
-  }
+  detail::with_static_sharding(view.cp, [&](const auto& cp) {
+    for (offset_t token = first; token < last;) {
+      const shard_position p = cp.to_shard(token, padded);
+      const offset_t count = min_of(cp.run(p, padded), last - token);
+      f(token, view.row_at(at, sequence, p), count);
+      token += count;
+    }
+  });
 }
 
 }  // namespace seqpack

@@ -30,6 +30,17 @@ struct any_sharding {
       : kind(sharding_kind::contiguous) {}
   constexpr any_sharding(std::same_as<striped> auto) noexcept : kind(sharding_kind::striped) {}
 
+  /// Calls f with the sharding itself, so that a loop over many runs asks for the kind once.
+  template <class F>
+  constexpr void visit(F&& f) const {
+    switch (kind) {
+      case sharding_kind::contiguous: return f(contiguous{});
+      case sharding_kind::striped: return f(striped{});
+      case sharding_kind::zigzag: break;
+    }
+    f(zigzag{});
+  }
+
   SEQPACK_HD constexpr offset_t divisor(offset_t cp) const noexcept {
     return kind == sharding_kind::zigzag ? zigzag::divisor(cp) : cp;
   }

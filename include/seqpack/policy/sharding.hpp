@@ -34,6 +34,9 @@ struct shard_position {
 /// They are pure arithmetic, the same on all ranks: constexpr where layouts shall be, without
 /// exceptions, and called from several threads at once; on a device too, where a user's own must be
 /// SEQPACK_HD. The library takes their word: what is no bijection packs wrong.
+///
+/// One that chooses at run time among others may have `s.visit(f)`, which calls f with the chosen one:
+/// loops of the host then ask once.
 template <class S>
 concept sharding =
     std::is_trivially_copyable_v<S> && requires(const S& s, offset_t n, shard_position p) {
@@ -166,7 +169,24 @@ class context_parallel {
     return size() == 1 ? length - p.index : sharding_.run(p, length, size());
   }
 
+  /// Calls f with this policy or, where the sharding is chosen at run time, with the same one of a
+  /// static sharding. Host only.
+  template <class F>
+  constexpr void visit(F&& f) const {
+    if constexpr (requires { sharding_.visit([](const auto&) {}); }) {
+      sharding_.visit(
+          [&]<class Chosen>(const Chosen& how) { f(context_parallel<Size, Chosen>(size_, how)); });
+    } else {
+      f(*this);
+    }
+  }
+
  private:
+  template <offset_t, seqpack::sharding>
+  friend class context_parallel;
+  constexpr context_parallel(const extent<Size>& size, const Sharding& how)
+      : size_(size), sharding_(how) {}
+
   extent<Size> size_;
   Sharding sharding_;
 };

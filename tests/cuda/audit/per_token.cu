@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "seqpack/exec/memory.hpp"
 #include "seqpack/tokens/causal.hpp"
 #include "seqpack/tokens/counts.hpp"
 #include "seqpack/tokens/mask.hpp"

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "seqpack/layout/device_layout.cuh"
+#include "seqpack/layout/place_on.hpp"
 #include "seqpack/move/pack.hpp"
 #include "support/audit.cuh"
 

@@ -6,6 +6,7 @@
 #include "seqpack/exec/cuda.cuh"
 #include "seqpack/logprob/logits.hpp"
 #include "seqpack/logprob/next_token_logprobs.hpp"
+#include "seqpack/logprob/temperature.hpp"
 #include "support/audit.cuh"
 
 BOOST_AUTO_TEST_SUITE(audit_train_log_probs)

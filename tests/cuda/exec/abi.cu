@@ -29,13 +29,11 @@ struct view_offsets {
     out[1] = distance(view, view.cu_padded);
     out[2] = distance(view, view.total);
     out[3] = distance(view, view.padded);
-    out[4] = distance(view, view.padding);
-    out[5] = distance(view, view.cp);
-    out[6] = view.padding.each();
-    out[7] = view.padding.total_multiple();
-    out[8] = view.padding.fixed_total();
-    out[9] = view.cp.size();
-    out[10] = view.total;
+    out[4] = distance(view, view.cp);
+    out[5] = distance(view, view.status);
+    out[6] = view.cp.size();
+    out[7] = view.cp.divisor();
+    out[8] = view.total;
   }
 };
 
@@ -44,11 +42,15 @@ struct rules_offsets {
   Rules rules;
   SEQPACK_HD void operator()(std::ptrdiff_t* out) const {
     out[0] = sizeof(Rules);
-    out[1] = distance(rules, rules.cp);
+    out[1] = distance(rules, rules.divisor);
     out[2] = distance(rules, rules.width);
-    out[3] = rules.padding.each();
-    out[4] = rules.cp.size();
-    out[5] = rules.width;
+    out[3] = distance(rules, rules.ghost);
+    out[4] = rules.padded(100);
+    out[5] = rules.divisor.value();
+    out[6] = rules.width;
+    out[7] = rules.each;
+    out[8] = rules.total_for(100);
+    out[9] = rules.ghost;
   }
 };
 
@@ -69,14 +71,33 @@ void check_both_sides(const F& f) {
              boost::test_tools::per_element());
 }
 
+/// A user's own policy, of no size, and of one that is not the library's.
+struct slots_of_ten {
+  static constexpr offset_t static_each = 10;
+  static constexpr offset_t static_total_multiple = 1;
+  static constexpr offset_t static_fixed_total = 0;
+  static constexpr bool has_total = false;
+  static constexpr bool has_fixed_total = false;
+  static constexpr tail tail_goes_to = tail::absorb;
+
+  SEQPACK_HD constexpr offset_t each() const { return 10; }
+  SEQPACK_HD constexpr offset_t total_multiple() const { return 1; }
+  SEQPACK_HD constexpr offset_t fixed_total() const { return 0; }
+  SEQPACK_HD constexpr offset_t padded_length(offset_t n) const { return (n + 9) / 10 * 10; }
+};
+struct with_a_number : slots_of_ten {
+  std::int16_t number = 7;
+};
+
 template <class P, class C>
 void check_policies(const P& padding, const C& cp) {
   layout_view<C> view;
   view.total = 4711;
-  view.padding = padding;
   view.cp = cp;
   check_both_sides(view_offsets<layout_view<C>>{view});
-  check_both_sides(rules_offsets<bounds_rules<std::int32_t, P, C>>{{padding, cp, 1234}});
+  const auto rules =
+      detail::rules_of<std::int32_t>(detail::rounding_on_device(padding), padding, cp, 1234);
+  check_both_sides(rules_offsets<std::remove_const_t<decltype(rules)>>{rules});
 }
 
 }  // namespace
@@ -90,6 +111,11 @@ BOOST_AUTO_TEST_CASE(static_and_dynamic_policies_are_laid_out_alike) {
       context_parallel<dynamic, contiguous>{4});
   check_policies(padding{each_multiple_of<>{16}, total_multiple_of<>{32}, fixed_total<>{64}},
                  context_parallel<4>{});
+  check_policies(
+      any_padding(padding{each_multiple_of<12>{}, total_multiple_of<24>{}, ghost_tail{}}),
+      context_parallel{2, any_sharding{striped{}}});
+  check_policies(slots_of_ten{}, context_parallel<2, any_sharding>{any_sharding{contiguous{}}});
+  check_policies(with_a_number{}, context_parallel<dynamic, striped>{5});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <cuda/stream_ref>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -33,6 +34,32 @@ struct undefined_older_form {
 struct no_stream {
   void* allocate(std::size_t, std::size_t) const;
   void deallocate(void*, std::size_t, std::size_t) const;
+};
+
+/// A user-defined executor of a device: a stream that counts what it runs.
+struct counting_stream {
+  cuda_stream<> stream;
+  int* runs;
+};
+template <>
+struct seqpack::executor_traits<counting_stream> {
+  using stream_traits = executor_traits<cuda_stream<>>;
+  static constexpr bool on_device = true;
+  template <class Op>
+  static void run(const counting_stream& where, const Op& op) {
+    ++*where.runs;
+    stream_traits::run(where.stream, op);
+  }
+  static std::shared_ptr<void> allocate(const counting_stream& where, offset_t bytes) {
+    return stream_traits::allocate(where.stream, bytes);
+  }
+  static void read(const counting_stream& where, void* to, const void* from, offset_t bytes) {
+    stream_traits::read(where.stream, to, from, bytes);
+  }
+  template <class Fill>
+  static void write(const counting_stream& where, void* to, offset_t bytes, const Fill& fill) {
+    stream_traits::write(where.stream, to, bytes, fill);
+  }
 };
 
 namespace {
@@ -209,6 +236,24 @@ BOOST_AUTO_TEST_CASE(values_are_written_in_the_order_of_the_stream) {
   BOOST_TEST(pinned.allocations == 1);
   BOOST_TEST(pinned.deallocations == 1);
   stream.wait();
+}
+
+// executor_traits is all that it takes, layouts and workspaces included.
+BOOST_AUTO_TEST_CASE(executors_of_ones_own_on_a_device) {
+  static_assert(memory_executor<counting_stream> && device_executor<counting_stream>);
+  const testing::test_stream stream;
+  int runs = 0;
+  const counting_stream where{stream.executor(), &runs};
+  const auto layout = place_on(where, make_layout(std::vector{2, 1}));
+  const workspace<int> batch(where, 6);
+  const workspace<int> row(where, 3);
+  fill(where, batch, 5);
+  fill(where, row, 0);
+  pack(where, layout, full_row, field(batch_view<int>(batch.data(), 2, 3), row.rows()));
+  BOOST_TEST(runs == 3);
+  std::vector<int> found(3);
+  read_back(where, found.data(), row.data(), 3);
+  BOOST_TEST((found == std::vector{5, 5, 5}));
 }
 
 // Thrust's policies run the kernels of a cuda_stream, on their own stream.

@@ -120,6 +120,12 @@ BOOST_AUTO_TEST_CASE(striped_shards) {
   check_sharding<ghost_tail>(striped{}, oracle::kind::striped);
 }
 
+BOOST_AUTO_TEST_CASE(shards_that_are_chosen_at_run_time) {
+  check_sharding<absorb_tail>(any_sharding{zigzag{}}, oracle::kind::zigzag);
+  check_sharding<absorb_tail>(any_sharding{contiguous{}}, oracle::kind::contiguous);
+  check_sharding<absorb_tail>(any_sharding{striped{}}, oracle::kind::striped);
+}
+
 BOOST_AUTO_TEST_CASE(shards_of_ones_own) {
   check_sharding<absorb_tail>(reversed{}, oracle::kind::contiguous, true);
 }

@@ -72,6 +72,25 @@ std::string refusal(const Layout& layout, const testing::test_stream& stream) {
   return "";
 }
 
+/// A user's own padding: every sequence takes a power of two.
+struct powers_of_two {
+  static constexpr offset_t static_each = 1;
+  static constexpr offset_t static_total_multiple = 1;
+  static constexpr offset_t static_fixed_total = 64;
+  static constexpr bool has_total = true;
+  static constexpr bool has_fixed_total = true;
+  static constexpr tail tail_goes_to = tail::ghost;
+
+  SEQPACK_HD constexpr offset_t each() const { return 1; }
+  SEQPACK_HD constexpr offset_t total_multiple() const { return 1; }
+  SEQPACK_HD constexpr offset_t fixed_total() const { return 64; }
+  SEQPACK_HD constexpr offset_t padded_length(offset_t length) const {
+    offset_t power = length == 0 ? 0 : 1;
+    while (power < length) power *= 2;
+    return power;
+  }
+};
+
 device_summary read_summary(const device_summary* from) {
   return read_device(std::span<const device_summary>(from, 1)).front();
 }
@@ -308,4 +327,76 @@ BOOST_AUTO_TEST_CASE(lengths_in_the_memory_that_a_build_writes_are_refused) {
   layout.check(stream);
 }
 
+BOOST_AUTO_TEST_CASE(layouts_of_all_paddings_are_one_type) {
+  const testing::test_stream stream;
+  const auto make = [&](const auto& how) {
+    return capacity_layout(stream.executor(), {.sequences = 2, .width = width}, how,
+                           context_parallel<>{2});
+  };
+  std::vector<decltype(make(padding{fixed_total<64>{}}))> layouts;
+  layouts.push_back(make(padding{fixed_total<64>{}}));
+  layouts.push_back(make(padding{each_multiple_of<12>{}, fixed_total<48>{}, ghost_tail{}}));
+  layouts.push_back(make(any_padding(padding{each_multiple_of<>{8}, fixed_total<>{32}})));
+  const device_array<int> lengths(std::vector<int>{5, 4});
+  const device_array<int> count(std::vector<int>{2});
+  std::vector<oracle::numbers> bounds;
+  for (auto& layout : layouts) {
+    layout.build(stream, lengths.data(), count.data());
+    layout.check(stream);
+    bounds.push_back(oracle::to_numbers(read_device(layout.cu_seqlens_padded())));
+  }
+  BOOST_TEST(bounds[0] == (oracle::numbers{0, 5, 64}), boost::test_tools::per_element());
+  BOOST_TEST(bounds[1] == (oracle::numbers{0, 12, 24, 48}), boost::test_tools::per_element());
+  BOOST_TEST(bounds[2] == (oracle::numbers{0, 8, 32}), boost::test_tools::per_element());
+
+  // An exact layout and a copy from the host are views of the same type.
+  using view = layout_view<context_parallel<>>;
+  const auto exact = make_layout(stream.executor(), std::span<const int>(lengths.data(), 2),
+                                 padding{each_multiple_of<4>{}}, context_parallel<>{2});
+  const auto host_layout = make_layout(std::vector{5, 4}, no_padding{}, context_parallel<>{1});
+  const std::vector<view> views{layouts[1].view(), exact.view(),
+                                to_device(stream.executor(), host_layout).view()};
+  BOOST_TEST(views[0].has_ghost());
+  BOOST_TEST(views[1].total == 12);
+  BOOST_TEST(views[2].total == 9);
+}
+
+BOOST_AUTO_TEST_CASE(a_padding_of_ones_own_has_a_capacity) {
+  const testing::test_stream stream;
+  capacity_layout layout(stream.executor(), {.sequences = 3, .width = width}, powers_of_two{},
+                         no_context_parallel{});
+  const device_array<int> lengths(std::vector<int>{5, 4, 9});
+  const device_array<int> count(std::vector<int>{3});
+  layout.build(stream, lengths.data(), count.data());
+  BOOST_TEST(refusal(layout, stream) == "");
+  BOOST_TEST(oracle::to_numbers(read_device(layout.cu_seqlens_padded())) ==
+                 (oracle::numbers{0, 8, 12, 28, 64}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(parts_of_run_time_need_a_fixed_total) {
+  const testing::test_stream stream;
+  BOOST_CHECK_EXCEPTION(
+      capacity_layout(stream.executor(), {.sequences = 1}, any_padding{}, no_context_parallel{}),
+      invalid_input,
+      testing::refused("fixed_total of the padding", "missing",
+                       "deferred validation needs a capacity"));
+}
+
+BOOST_AUTO_TEST_CASE(a_device_layout_forgets_its_static_policy) {
+  const testing::test_stream stream;
+  using late = device_layout<context_parallel<dynamic, any_sharding>>;
+  const auto host_layout = make_layout(std::vector{5, 4}, padding{each_multiple_of<4>{}},
+                                       context_parallel<2, striped>{});
+  late layout = to_device(stream.executor(), host_layout);
+  BOOST_TEST(layout.context_parallel().size() == 2);
+  BOOST_TEST((layout.context_parallel().how() == any_sharding{striped{}}));
+  const device_array<int> batch(std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 0});
+  const device_array<int> row(12);
+  pack(stream.executor(), layout, all_shards,
+       field(batch_view<const int>(batch.data(), 2, 5), row_view<int>(row.data(), 12)));
+  stream.wait();
+  BOOST_TEST(row.values() == (std::vector<int>{1, 3, 5, 0, 6, 8, 2, 4, 0, 0, 7, 9}),
+             boost::test_tools::per_element());
+}
 BOOST_AUTO_TEST_SUITE_END()

@@ -111,7 +111,7 @@ using loss_sums::nested;
 
 /// Everything that one loss leaves; the derivatives by sequence and target.
 struct outcome {
-  std::vector<double> groups;
+  std::vector<double> tuples;
   std::vector<double> totals;
   std::vector<double> derivatives;
 
@@ -119,7 +119,7 @@ struct outcome {
     const auto same = [](const std::vector<double>& a, const std::vector<double>& b) {
       return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * 8) == 0;
     };
-    return same(groups, other.groups) && same(totals, other.totals) &&
+    return same(tuples, other.tuples) && same(totals, other.totals) &&
            same(derivatives, other.derivatives);
   }
 };
@@ -152,15 +152,15 @@ outcome run(const E& where, const L& loss, const Text& text, const Layout& layou
   put(where, log_probs, rows);
   const auto placed = place_on(where, layout);
   const auto fields = text.fields();
-  const offset_t groups = view.batch / sequences_per_group<L>;
-  const workspace<double> results(where, groups * detail::losses::row_size<L>);
-  const workspace<double> totals(where, detail::losses::row_size<L>);
+  const offset_t tuples = view.batch / sequences_per_tuple<L>;
+  const workspace<double> results(where, tuples * detail::tuple_row_size<L>);
+  const workspace<double> totals(where, detail::tuple_row_size<L>);
   outcome found;
   const offset_t ranks = view.cp.size();
   std::vector<std::vector<double>> of_ranks;
   using operation =
-      detail::losses::log_prob_operation<std::remove_cvref_t<decltype(placed.view())>,
-                                         std::remove_const_t<decltype(fields)>, L, double>;
+      detail::log_prob_loss_operation<std::remove_cvref_t<decltype(placed.view())>,
+                                      std::remove_const_t<decltype(fields)>, L, double>;
   for (offset_t r = 0; r < ranks; ++r) {
     const workspace<double> derivatives(where, view.shard_tokens());
     fill(where, derivatives, 0);
@@ -173,8 +173,8 @@ outcome run(const E& where, const L& loss, const Text& text, const Layout& layou
                              results.data()});
     of_ranks.push_back(read(where, derivatives));
   }
-  execute(where, detail::losses::total_operation<L>{results.data(), groups, totals.data()});
-  found.groups = read(where, results);
+  execute(where, detail::loss_total_operation<L>{results.data(), tuples, totals.data()});
+  found.tuples = read(where, results);
   found.totals = read(where, totals);
   for (offset_t b = 0; b < view.batch; ++b) {
     for (offset_t t = 1; t < view.length(b); ++t) {
@@ -213,7 +213,7 @@ void check(const L& loss) {
       const auto plain = make_layout(text.lengths);
       const outcome wanted = run(host, loss, text, plain);
       const outcome found = run(where, loss, on_device, plain);
-      check_near(found.groups, wanted.groups);
+      check_near(found.tuples, wanted.tuples);
       check_near(found.totals, wanted.totals);
       check_near(found.derivatives, wanted.derivatives);
       BOOST_TEST(wanted.totals[0] != 0);
@@ -253,8 +253,8 @@ BOOST_AUTO_TEST_CASE(sums_in_sums) {
   check(nested{});
 }
 
-BOOST_AUTO_TEST_CASE(more_groups_than_threads) {
-  // Rows of all groups are added up by threads as well.
+BOOST_AUTO_TEST_CASE(more_tuples_than_threads) {
+  // Rows of all tuples are added up by threads as well.
   for (const int batch : {31, 1000, 5000}) {
     policy_text text = make_text(2);
     text.lengths.assign(static_cast<std::size_t>(batch), 2);

@@ -3,11 +3,14 @@
 #include "seqpack/exec/executor.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "seqpack/exec/memory.hpp"
 #include "seqpack/layout/layout.hpp"
+#include "seqpack/layout/place_on.hpp"
 #include "support/as_device.hpp"
 #include "support/operations.hpp"
 
@@ -115,4 +118,23 @@ BOOST_AUTO_TEST_CASE(executors_of_ones_own) {
     BOOST_TEST(runs > 0);
     BOOST_TEST((run_operations(as_device{}, batch, 3) == expected));
   }
+}
+
+// Traits that derive from host_executor_traits and add `run` serve every call.
+BOOST_AUTO_TEST_CASE(memory_of_an_executor_of_ones_own) {
+  int runs = 0;
+  const backwards where{&runs};
+  const workspace<int> numbers(where, 7);
+  fill(where, numbers, 4);
+  BOOST_TEST(runs == 1);
+  std::vector<int> read(7);
+  read_back(where, read.data(), numbers.data(), 7);
+  BOOST_TEST((read == std::vector<int>(7, 4)));
+  executor_traits<backwards>::write(where, numbers.data(), 8, [](void* p) {
+    const int values[] = {1, 2};
+    std::memcpy(p, values, sizeof values);
+  });
+  BOOST_TEST(numbers.data()[1] == 2);
+  const auto layout = make_layout(std::vector{2, 1});
+  BOOST_TEST(place_on(where, layout).cu == layout.view().cu);
 }

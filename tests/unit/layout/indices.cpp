@@ -80,6 +80,7 @@ BOOST_AUTO_TEST_CASE(written_out) {
   BOOST_TEST(values_of(batch_indices(layout, shard{1}, 5, 10)) == (numbers{1, 2, 6, 10}),
              per_element());
   BOOST_TEST(packed_indices(layout, full_row, 5, 8)[3] == 8);
+  BOOST_TEST(packed_indices(layout, shard{0}, 5, 8)[1] == 8);
 }
 
 BOOST_AUTO_TEST_CASE(an_order_that_leaves_sequences_out) {

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "seqpack/layout/adopt.hpp"
+#include "seqpack/policy/any_sharding.hpp"
 #include "support/golden.hpp"
 #include "support/oracle.hpp"
 #include "support/refused.hpp"
@@ -661,4 +663,44 @@ BOOST_AUTO_TEST_CASE(the_owner_says_what_the_view_says) {
   BOOST_TEST(!l.has_ghost());
   BOOST_TEST(make_layout(lengths{5}, padding{total_multiple_of<5>{}, ghost_tail{}}).has_ghost());
   BOOST_TEST(l.context_parallel().size() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(layouts_of_all_paddings_are_one_type) {
+  using owner = packed_layout<context_parallel<2>>;
+  const context_parallel<2> cp;
+  std::vector<owner> all{make_layout(lengths{4, 8}, no_padding{}, cp)};
+  all.push_back(make_layout(lengths{4, 8}, padding{each_multiple_of<8>{}}, cp));
+  all.push_back(make_layout(lengths{4, 8}, padding{fixed_total<>{16}, ghost_tail{}}, cp));
+  all.push_back(from_cu_seqlens(std::vector{0, 4, 9}, std::vector{0, 4, 16}, 16, cp));
+  all.push_back(from_position_ids(std::vector{0, 1, 2, 3}, cp));
+  all.push_back(unpacked_layout(lengths{1, 2}, 4, cp));
+  all.push_back(layout_part(all[1], 1, 1));
+  const std::vector<std::int64_t> totals{12, 16, 16, 16, 4, 8, 8};
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    BOOST_TEST(all[k].total_tokens() == totals[k]);
+    BOOST_TEST(all[k].has_ghost() == (k == 2));
+  }
+  all[0] = all[3];
+  BOOST_TEST(real(all[0]) == (bounds{0, 4, 9}));
+}
+
+BOOST_AUTO_TEST_CASE(a_static_policy_becomes_one_of_run_time) {
+  using late = packed_layout<context_parallel<dynamic, any_sharding>>;
+  const padding each{each_multiple_of<8>{}};
+  const std::vector<offset_t> order{1, 0};
+  const auto fixed = make_layout(lengths{5, 3}, each, context_parallel<2>{}, {.order = order});
+  late layout = fixed;
+  BOOST_TEST(real(layout) == real(fixed));
+  BOOST_TEST(padded(layout) == padded(fixed));
+  BOOST_TEST(layout.view().slot(0) == 1);
+  BOOST_TEST(layout.context_parallel().size() == 2);
+  const late::view_type view = fixed.view();
+  for (const offset_t index : {0, 3, 4, 7}) {
+    const auto token = fixed.view().token_at(shard{1}, index);
+    BOOST_TEST(view.token_at(shard{1}, index).index == token.index);
+    BOOST_TEST(layout.view().token_at(shard{1}, index).index == token.index);
+  }
+  layout = make_layout(lengths{5, 3}, each, context_parallel<4, striped>{});
+  BOOST_TEST(layout.view().token_at(shard{1}, 1).index == 5);
+  static_assert(!std::is_convertible_v<late, packed_layout<context_parallel<2>>>);
 }

@@ -367,10 +367,10 @@ built<Index> build(const cuda_stream<Memory, Pinned>& where, const Input& input,
 
   layout_sizes sizes;
   if constexpr (Deferred) {
-    sizes = {.real = -1,  // not known
-             .total = known_total,
-             .longest = min_of(rules.width, known_total),
-             .longest_padded = known_total};
+    sizes.real = -1;  // not known
+    sizes.total = known_total;
+    sizes.longest = min_of(rules.width, known_total);
+    sizes.longest_padded = known_total;
   } else {
     const device_summary summary = read_summary(store.arrays.summary, where.stream, where.pinned);
     throw_if_refused(summary, &Input::name);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
@@ -177,5 +178,30 @@ struct bulk_move {
     threads.sync();
   }
 };
+
+/// The fields of one launch: their pointers and sizes are its parameters, which are limited.
+inline constexpr std::size_t most_at_once = 64;
+
+template <std::size_t First, class Run, class Tuple, std::size_t... K>
+void run_part(const Run& run, const Tuple& all, std::index_sequence<K...>) {
+  run(std::get<First + K>(all)...);
+}
+template <std::size_t First, class Run, class Tuple>
+void run_parts_from(const Run& run, const Tuple& all) {
+  constexpr std::size_t rest = std::tuple_size_v<Tuple> - First;
+  constexpr std::size_t count = rest < most_at_once ? rest : most_at_once;
+  run_part<First>(run, all, std::make_index_sequence<count>{});
+  if constexpr (count < rest) run_parts_from<First + count>(run, all);
+}
+
+/// Calls run(field...) with the fields, at most `most_at_once` of them each time.
+template <class Run, class... Fields>
+void run_in_parts(const Run& run, const Fields&... all) {
+  if constexpr (sizeof...(Fields) <= most_at_once) {
+    run(all...);
+  } else {
+    run_parts_from<0>(run, std::tie(all...));
+  }
+}
 
 }  // namespace seqpack::detail::fields

@@ -1,5 +1,5 @@
 /// \file
-/// The arrays that a forward step gives to a model, and their memory.
+/// The arrays that a step gives to a model, and their memory.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/memory.hpp"
@@ -16,12 +17,13 @@
 #include "seqpack/logprob/logits.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/step/model.hpp"
+#include "seqpack/step/model_input.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
 #include "seqpack/tokens/causal.hpp"
 #include "seqpack/tokens/packed_seq_params.hpp"
 #include "seqpack/tokens/per_token.hpp"
 
-namespace seqpack::detail::forwarding {
+namespace seqpack::detail {
 
 /// Memory of one packed field.
 template <field_tag Tag, class Fields>
@@ -41,17 +43,17 @@ struct field_memory {
       : memory(where, elements(count, payload)), rows(memory.data(), count, payload) {}
 
   static offset_t elements(offset_t count, offset_t payload) {
-    detail::require_elements<T>("packed rows * payload", count, payload);
+    require_elements<T>("packed rows * payload", count, payload);
     return count * payload;
   }
 };
 
 /// The arrays that a model is given, with their memory; made where the executor works.
 template <class Packing, class Layout, class Placed, class Fields, class Tags>
-class inputs;
+class model_inputs;
 
 template <class Packing, class Layout, class Placed, class Fields, field_tag... Tags>
-class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
+class model_inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
   using View = std::remove_cvref_t<decltype(std::declval<const Placed&>().view())>;
 
  public:
@@ -68,8 +70,8 @@ class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
                            packed_field<Tags, typename field_memory<Tags, Fields>::T>...>>;
 
   template <class E>
-  inputs(const E& where, const Packing& packing, std::shared_ptr<const Layout> layout, shard mine,
-         const Fields& fields)
+  model_inputs(const E& where, const Packing& packing, std::shared_ptr<const Layout> layout,
+               shard mine, const Fields& fields)
       : layout_(std::move(layout)),
         placed_(place_on(where, *layout_)),
         ids_(where, fields, layout_->shard_tokens()),
@@ -127,7 +129,7 @@ class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
     }
     const offset_t queries = view.batch == 0 ? 0 : divide(view.shard_tokens(), view.batch);
     const offset_t masks = apart ? view.batch : offset_t{1};
-    detail::require_elements<bool>("attention mask rows * width", masks * queries, width);
+    require_elements<bool>("attention mask rows * width", masks * queries, width);
     mask_ = workspace<bool>(where, masks * queries * width);
     const row_view<bool> mask(mask_.data(), masks * queries, width);
     causal_mask(where, view, mine, apart ? starts : row_view<std::int64_t>{}, mask);
@@ -148,4 +150,4 @@ class inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
   input_type input_{};
 };
 
-}  // namespace seqpack::detail::forwarding
+}  // namespace seqpack::detail

@@ -1,0 +1,23 @@
+/// \file
+/// A context-parallel policy with its sharding known at compile time.
+// For the folders above too.
+#pragma once
+
+#include <utility>
+
+#include "seqpack/core/config.hpp"
+
+namespace seqpack::detail {
+
+/// Calls f with the policy or, where it chooses its sharding at run time, with the same policy of a
+/// static one: a loop over runs then asks once, and is the static one.
+template <class ContextParallel, class F>
+constexpr void with_static_sharding(const ContextParallel& cp, F&& f) {
+  if constexpr (requires { cp.visit([](const auto&) {}); }) {
+    cp.visit(std::forward<F>(f));
+  } else {
+    f(cp);
+  }
+}
+
+}  // namespace seqpack::detail
