@@ -1,9 +1,6 @@
 // Layouts with a capacity: any lengths, one shape, no wait, capturable.
 #include <boost/test/unit_test.hpp>
 #include <random>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "seqpack/seqpack.cuh"
 #include "support/device.cuh"
@@ -402,5 +399,4 @@ BOOST_AUTO_TEST_CASE(a_device_layout_forgets_its_static_policy) {
   BOOST_TEST(row.values() == (std::vector<int>{1, 3, 5, 0, 6, 8, 2, 4, 0, 0, 7, 9}),
              boost::test_tools::per_element());
 }
-
 BOOST_AUTO_TEST_SUITE_END()

@@ -155,7 +155,7 @@ struct label {
       for (offset_t s = options.shift; s < length; ++s) {
         const id value = *tokens.at(b, lead + s);
         if (fits(value)) continue;
-        reject({whose.name("tokens"), "[", b, "][", s, "]"}, value,
+        reject({whose.name("tokens"), "[", b, "][", s, "]"}, std::to_string(value),
                options.vocabulary == dynamic
                    ? "the label type " + label_range<T>()
                    : "a label must be from 0 to " + std::to_string(most()));
