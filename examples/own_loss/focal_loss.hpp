@@ -1,4 +1,4 @@
-// A loss of one's own: the focal loss, which counts what the model already knows for less.
+// A user-defined loss: the focal loss, which counts what the model already knows for less.
 #pragma once
 
 #include <cmath>

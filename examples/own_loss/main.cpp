@@ -1,4 +1,4 @@
-// Trains a model of one's own with a loss of one's own.
+// Trains a user-defined model with a user-defined loss.
 #include <iostream>
 #include <seqpack/seqpack.hpp>
 #include <string>

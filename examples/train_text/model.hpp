@@ -28,8 +28,8 @@ table make_table(const E& where, offset_t rows, const seqpack::column_range& col
   return t;
 }
 
-// The operations of the model, in the form that executors take: rows for the threads of a host,
-// units for those of a device.
+// The operations of the model, in the forms that executors take: ranges of rows for the threads of a
+// host, and a team of threads to a row for a device.
 
 /// logits[t] = the sum over k of weights[rows[t][k]]
 struct lookup_operation {
@@ -39,16 +39,15 @@ struct lookup_operation {
 
   offset_t rows() const noexcept { return logits.rows; }
   offset_t row_bytes() const noexcept { return logits.columns * offset_t{sizeof(float)}; }
-  SEQPACK_HD offset_t units() const noexcept { return logits.rows * logits.columns; }
+  offset_t row_work() const noexcept { return row_bytes(); }
   void process(offset_t first, offset_t last) const {
-    for (offset_t t = first; t < last; ++t) {
-      for (offset_t v = 0; v < logits.columns; ++v) logits.at(t)[v] = sum(t, v);
-    }
+    for (offset_t t = first; t < last; ++t) (*this)(seqpack::single_thread{}, t);
   }
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t t = unit / logits.columns;
-    const offset_t v = unit - t * logits.columns;
-    logits.at(t)[v] = sum(t, v);
+  template <seqpack::team Team>
+  SEQPACK_HD void operator()(const Team& threads, offset_t t) const {
+    for (offset_t v = threads.rank(); v < logits.columns; v += threads.size()) {
+      logits.at(t)[v] = sum(t, v);
+    }
   }
 
  private:
@@ -62,8 +61,8 @@ struct lookup_operation {
 };
 
 /// gradient[rows[t][k]] += logit_gradient[t], the transpose of the lookup. Many tokens add to one
-/// row: host threads share the columns, and each goes through all tokens in their order; on a
-/// device all add at once, in any order.
+/// row, so that the rows of work are blocks of columns: a host thread goes through all tokens in their
+/// order; on a device a team shares the tokens out, and adds in any order.
 struct scatter_operation {
   seqpack::row_view<const std::int32_t> table_rows;
   seqpack::matrix_view<const float> logit_gradient;
@@ -75,9 +74,7 @@ struct scatter_operation {
   offset_t row_bytes() const noexcept {
     return logit_gradient.rows * block * offset_t{sizeof(float)};
   }
-  SEQPACK_HD offset_t units() const noexcept {
-    return logit_gradient.rows * logit_gradient.columns;
-  }
+  offset_t row_work() const noexcept { return row_bytes(); }
   void process(offset_t first, offset_t last) const {
     const offset_t end = std::min(last * block, logit_gradient.columns);
     for (offset_t t = 0; t < logit_gradient.rows; ++t) {
@@ -86,10 +83,16 @@ struct scatter_operation {
       }
     }
   }
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t t = unit / logit_gradient.columns;
-    const offset_t v = unit - t * logit_gradient.columns;
-    for (offset_t k = 0; k < orders; ++k) add(target(t, k, v), logit_gradient.at(t)[v]);
+  template <seqpack::team Team>
+  SEQPACK_HD void operator()(const Team& threads, offset_t part) const {
+    const offset_t first = part * block;
+    const offset_t rest = logit_gradient.columns - first;
+    const offset_t last = first + (rest < block ? rest : block);
+    for (offset_t t = threads.rank(); t < logit_gradient.rows; t += threads.size()) {
+      for (offset_t k = 0; k < orders; ++k) {
+        for (offset_t v = first; v < last; ++v) add(target(t, k, v), logit_gradient.at(t)[v]);
+      }
+    }
   }
 
  private:
@@ -158,7 +161,6 @@ struct adam_operation {
 
   offset_t rows() const noexcept { return count; }
   offset_t row_bytes() const noexcept { return 4 * offset_t{sizeof(float)}; }
-  SEQPACK_HD offset_t units() const noexcept { return count; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }

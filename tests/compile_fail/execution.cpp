@@ -2,7 +2,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "seqpack/exec/memory.hpp"
 #include "seqpack/layout/layout.hpp"
+#include "seqpack/layout/place_on.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/move/unpack.hpp"
 #include "seqpack/tokens/counts.hpp"
@@ -92,5 +94,16 @@ void run() {
 // expect 8: 'int' does not satisfy 'executor'
 #if SEQPACK_FAIL == 8
   pack(0, here, full_row, field(batch, packed));
+#endif
+
+// expect 9: executor_traits of this executor has no memory: those of a host executor derive from
+// expect 9: on a device pass a cuda_stream, which knows a memory resource
+#if SEQPACK_FAIL == 9
+  const workspace<int> numbers(device{}, 3);
+#endif
+
+// expect 10: a layout goes to a device by a cuda_stream, which knows a memory resource
+#if SEQPACK_FAIL == 10
+  place_on(device{}, here);
 #endif
 }

@@ -33,6 +33,14 @@ struct some_model {
 };
 using by_parameters = some_model<attention_input::packed_parameters>;
 using by_mask = some_model<attention_input::mask>;
+struct without_attention {
+  static constexpr auto output = output_kind::logits;
+  model_output<float> operator()(const auto&) { return {}; }
+};
+struct without_output {
+  static constexpr auto attention = attention_input::packed_parameters;
+  model_output<float> operator()(const auto&) { return {}; }
+};
 
 template <class Batch, class Model, class Loss, class Packing>
 void step(Model model, const Loss& loss, const Packing& packing) {
@@ -305,5 +313,17 @@ void run() {
 // errors 27: 1
 #if SEQPACK_FAIL == 27
   step<masked_text>(by_parameters{}, asks_each_token_for_a_mask{}, packed{});
+#endif
+
+// expect 28: a model says what it takes: `static constexpr auto attention`, an attention_input
+// errors 28: 1
+#if SEQPACK_FAIL == 28
+  step<text>(without_attention{}, nll{}, packed{});
+#endif
+
+// expect 29: a model says what it gives: `static constexpr auto output`, an output_kind
+// errors 29: 1
+#if SEQPACK_FAIL == 29
+  step<text>(without_output{}, nll{}, packed{});
 #endif
 }

@@ -27,10 +27,6 @@ constexpr offset_t payload_of(std::size_t k) {
   return 1 + static_cast<offset_t>(k % 3);
 }
 
-struct column_number {
-  SEQPACK_HD offset_t operator()(offset_t column) const { return column; }
-};
-
 /// All tensors behind each other in one array of bytes, each aligned to 16 bytes.
 constexpr std::size_t bytes_of_rows(offset_t rows) {
   return count * (static_cast<std::size_t>(rows) * 3 * 8 + 16);

@@ -10,14 +10,13 @@
 #include "seqpack/comm/broadcast.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/record.hpp"
+#include "seqpack/comm/detail/split.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/comm/subgroup.hpp"
 #include "seqpack/core/error.hpp"
-#include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/logprob/detail/log_prob_checks.hpp"
 #include "seqpack/loss/count_valid.hpp"
-#include "seqpack/parallel/agree.hpp"
-#include "seqpack/parallel/context_gather.hpp"
-#include "seqpack/parallel/together.hpp"
+#include "seqpack/parallel/detail/verdict.hpp"
 
 namespace {
 
@@ -44,12 +43,12 @@ void check(input& in) {
 /// What a broadcast says to headers of three ranks: a verdict, or a mismatch that can be read.
 void check_verdict(input& in) {
   const group_members members({{0}, {1}, {2}});
-  std::vector<detail::broadcasting::header> headers;
-  const auto first = detail::records::read<detail::broadcasting::header>(bytes_of_record(in));
+  std::vector<detail::broadcast_header> headers;
+  const auto first = detail::records::read<detail::broadcast_header>(bytes_of_record(in));
   for (int r = 0; r < 3; ++r) headers.push_back(first);
-  headers[1].what = detail::broadcasting::header::brings::nothing;
+  headers[1].what = detail::broadcast_header::brings::nothing;
   try {
-    const auto& sent = detail::broadcasting::verdict(members, headers).require();
+    const auto& sent = detail::broadcast_verdict(members, headers).require();
     require(sent.root >= 0 && sent.root < 3);
     require(sent.shape.elements() <= max_tokens);
   } catch (const collective_mismatch& e) {
@@ -62,17 +61,15 @@ void check_verdict(input& in) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   input in(std::span(data, size));
   try {
-    switch (in.choice(11)) {
-      case 0: check<detail::broadcasting::header>(in); break;
+    switch (in.choice(9)) {
+      case 0: check<detail::broadcast_header>(in); break;
       case 1: check_verdict(in); break;
-      case 2: check<detail::exchanging::split_record>(in); break;
-      case 3: check<detail::agreeing::step_record>(in); break;
+      case 2: check<detail::split_record>(in); break;
+      case 3: check<detail::call_record>(in); break;
       case 4: check<layout_fingerprint>(in); break;
-      case 5: check<detail::agreeing::refusal>(in); break;
-      case 6: check<detail::agreeing::record<layout_fingerprint>>(in); break;
-      case 7: check<detail::context_gathering::record>(in); break;
-      case 8: check<detail::subgroups::record>(in); break;
-      case 9: check<detail::label_log_probing::column_record>(in); break;
+      case 5: check<detail::refusal>(in); break;
+      case 6: check<detail::list_record>(in); break;
+      case 7: check<detail::column_record>(in); break;
       default: check<global_counts>(in); break;
     }
   } catch (const invalid_input&) {

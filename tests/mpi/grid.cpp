@@ -46,7 +46,7 @@ struct grid {
     together(row, column, name, [] {});
   }
   std::string named(const mpi_communicator& group, offset_t rank) const {
-    return detail::exchanging::rank_name(group.members(), {rank});
+    return detail::rank_name(group.members(), {rank});
   }
   /// The call must take as long as the deadline, or not.
   template <class Call>

@@ -183,6 +183,38 @@ BOOST_AUTO_TEST_CASE(a_rank_that_never_calls_broadcast_tensor) {
   });
 }
 
+// Of groups that were not adopted it is known which of their ranks are in this process.
+BOOST_AUTO_TEST_CASE(the_ranks_that_have_not_come_are_named) {
+  const int n = most_ranks();
+  if (n < 3) return;
+  constexpr nccl_options brief{.deadline = 5s};
+  for (const bool of_a_part : {false, true}) {
+    meeting done(n);
+    run_ranks(n, [&](const rank_place& place, findings& found) {
+      nccl_communicator all = make_group(place, brief);
+      check_exchange(all, found);
+      // Two parts in the order of the ranks, or the group as it is.
+      std::optional<nccl_communicator> part;
+      if (of_a_part) part.emplace(all.split(place.rank < n - 1 ? 0 : 1, 0));
+      nccl_communicator& group = of_a_part ? *part : all;
+      if (group.size() > 1) check_exchange(group, found);
+      const auto size = group.size();
+      if (size > 1 && place.rank == size - 1) {
+        group_array<float, nccl_communicator> data(group, {1.0f});
+        group.broadcast(data.data(), 1, group_rank{0});
+        std::string absent = "rank 0";
+        for (offset_t r = 1; r < size - 1; ++r) absent += ", rank " + std::to_string(r);
+        found.throws<deadline_passed>(
+            [&] { group.wait(); },
+            "the stream has waited 5000 ms for another rank, the deadline of the communicator; " +
+                absent + (size == 2 ? " has not come" : " have not come"),
+            "wait", true);
+      }
+      found.check(done.arrive_and_wait(), "all ranks come to the end");
+    });
+  }
+}
+
 // Rank 0 brings the header and not the data.
 BOOST_AUTO_TEST_CASE(a_root_that_stops_between_header_and_data) {
   without_rank_0([](nccl_communicator& group, findings& found) {

@@ -74,9 +74,8 @@ struct text {
 
 }  // namespace
 
-void losses_of_rows(const cuda_stream<>& where,
-                    const packed_layout<context_parallel<>>& layout, const text& batch,
-                    __nv_bfloat16* logits) {
+void losses_of_rows(const cuda_stream<>& where, const packed_layout<context_parallel<>>& layout,
+                    const text& batch, __nv_bfloat16* logits) {
   self_communicator alone;
   const matrix_view<__nv_bfloat16> rows(logits, 8, 32);
   const loss_options options{.counts = {.tokens = 8, .sequences = 4}};

@@ -336,6 +336,11 @@ void set_values(device_array<T>& array, int round, int modulus = 120) {
   array.upload(audit_values<T>(array.size(), round, modulus));
 }
 
+/// A fill that depends on the column.
+struct column_number {
+  SEQPACK_HD offset_t operator()(offset_t column) const { return column; }
+};
+
 /// Memory of the device that is so large that nothing ever touches it: an address for calls that
 /// are captured and not launched.
 template <class T>

@@ -197,18 +197,18 @@ inline constexpr std::array groups_train{
 }  // namespace audited
 
 inline constexpr std::array audited_programs{
-    audited_program{"cuda/audit_layout.cu", audited::layout},
-    audited_program{"cuda/audit_capacity.cu", audited::capacity},
-    audited_program{"cuda/audit_to_device.cu", audited::to_device},
-    audited_program{"cuda/audit_pack.cu", audited::pack},
+    audited_program{"cuda/audit/layout.cu", audited::layout},
+    audited_program{"cuda/audit/capacity.cu", audited::capacity},
+    audited_program{"cuda/audit/to_device.cu", audited::to_device},
+    audited_program{"cuda/audit/pack.cu", audited::pack},
     audited_program{"cuda/audit_pack_64.cu", audited::pack_64},
-    audited_program{"cuda/audit_unpack.cu", audited::unpack},
-    audited_program{"cuda/audit_per_token.cu", audited::per_token},
-    audited_program{"cuda/audit_log_probs.cu", audited::log_probs},
-    audited_program{"cuda/audit_loss.cu", audited::loss},
-    audited_program{"cuda/audit_forward_step.cu", audited::forward_step},
-    audited_program{"nccl/audit_groups.cu", audited::groups},
-    audited_program{"nccl/audit_train.cu", audited::groups_train},
+    audited_program{"cuda/audit/unpack.cu", audited::unpack},
+    audited_program{"cuda/audit/per_token.cu", audited::per_token},
+    audited_program{"cuda/audit_train/log_probs.cu", audited::log_probs},
+    audited_program{"cuda/audit_train/loss.cu", audited::loss},
+    audited_program{"cuda/audit_train/forward_step.cu", audited::forward_step},
+    audited_program{"nccl/audit/groups.cu", audited::groups},
+    audited_program{"nccl/audit/train.cu", audited::groups_train},
 };
 
 /// A row of the table.

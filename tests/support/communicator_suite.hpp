@@ -265,7 +265,7 @@ void check_subgroup(C& group, findings& found) {
         const bool mistaken = me == last;
         subgroup(group, {{0}, {mistaken ? group.size() : last}});
       },
-      "ranks[1] on " + detail::exchanging::rank_name(group.members(), {last}) + " is " +
+      "ranks[1] on " + detail::rank_name(group.members(), {last}) + " is " +
           std::to_string(group.size()) + ": it must be from 0 to " + std::to_string(last) +
           ", the last rank of the group",
       "subgroup of a rank that does not exist", group.size() == 1);

@@ -489,8 +489,8 @@ struct refusals {
                     std::to_string(16 * size) + ", as on rank 0");
     const auto swapped = layout_of({5, 3}, padding{each_multiple_of<>{8 * size}});
     if constexpr (host_executor<decltype(f.where)>) {
-      swap_on_odd(swapped, "layout hash" + on_odd() + detail::agreeing::hex(layout_hash(swapped)) +
-                               ": it must be " + detail::agreeing::hex(layout_hash(usual())) +
+      swap_on_odd(swapped, "layout hash" + on_odd() + detail::hex(layout_hash(swapped)) +
+                               ": it must be " + detail::hex(layout_hash(usual())) +
                                ", as on rank 0");
     }
   }

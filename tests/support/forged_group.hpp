@@ -16,6 +16,7 @@
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/error.hpp"
+#include "seqpack/comm/split.hpp"
 
 namespace seqpack::testing {
 
@@ -36,15 +37,14 @@ class forged_group : public communicator_base<forged_group> {
     const auto n = static_cast<std::size_t>(bytes);
     std::memcpy(all, mine, n);
     std::memcpy(all + n, mine, n);
-    if (n == sizeof(detail::exchanging::envelope)) {
-      change_(std::span(all + n + offsetof(detail::exchanging::envelope, record),
-                        detail::records::room));
+    if (n == sizeof(detail::envelope)) {
+      change_(std::span(all + n + offsetof(detail::envelope, record), detail::records::room));
     }
   }
   void join_broadcast(offset_t, group_rank) { ++data_moves; }
   void wait() {}
   forged_group split(std::optional<offset_t> colour, offset_t key) {
-    detail::exchanging::agree_on_split(*this, colour, key);
+    members_of_split(*this, colour, key);
     return forged_group(change_);
   }
   std::shared_ptr<void> allocate(offset_t bytes) {

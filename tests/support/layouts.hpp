@@ -93,6 +93,18 @@ inline oracle::numbers random_order(std::mt19937& random, int batch) {
   return order;
 }
 
+/// for_each_layout for batches of 0 to 5 random sequences, every other one in a random order.
+template <class F>
+void for_random_layouts(unsigned seed, const F& f) {
+  std::mt19937 random(seed);
+  for (int round = 0; round < 12; ++round) {
+    const int batch = round % 6;
+    const oracle::numbers lens = random_lengths(random, batch, 25);
+    const oracle::numbers order = round % 2 == 0 ? oracle::numbers{} : random_order(random, batch);
+    for_each_layout(lens, order, f);
+  }
+}
+
 /// A batch of ids as the oracle has them; columns behind a length hold -1, which must never come
 /// out of anything.
 inline oracle::numbers id_table(const oracle::numbers& lens, oracle::number width) {

@@ -17,6 +17,12 @@ namespace oracle {
 using number = long long;
 using numbers = std::vector<number>;
 
+/// The same numbers, of whatever type they are.
+template <class T>
+numbers to_numbers(const std::vector<T>& values) {
+  return {values.begin(), values.end()};
+}
+
 enum class kind { zigzag, contiguous, striped };
 enum class tail { absorb, ghost };
 

@@ -34,4 +34,15 @@ inline auto refused_as(std::string text) {
   };
 }
 
+/// The text with which a call refuses its arguments, or "accepted".
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const invalid_input& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
 }  // namespace seqpack::testing

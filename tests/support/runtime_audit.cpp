@@ -255,13 +255,10 @@ std::vector<std::string> runtime_audit::unknown_functions() {
   return unknown;
 }
 
-}  // namespace seqpack::testing
-
 // The definitions that the program, and every library that has none of its own, calls in the place
-// of the runtime's. They have names of C++ and the symbols of the runtime: its headers, which
-// declare some of them twice, stay as they are.
+// of the runtime's. Each notes the call, and makes it.
 
-namespace seqpack::testing::interposed {
+namespace {
 
 /// Notes a call for the audit of this thread. The default argument is the address that the function
 /// it is used in returns to.
@@ -269,370 +266,240 @@ inline void note(const recorded_call& call, const void* caller = __builtin_retur
   runtime_audit::add(call, caller);
 }
 
-cudaError_t launch_kernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                          std::size_t shared, cudaStream_t stream) asm("__cudaLaunchKernel");
-cudaError_t launch_kernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                          std::size_t shared, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(cudaKernel_t, dim3, dim3, void**, std::size_t, cudaStream_t)>(
-          "__cudaLaunchKernel");
-  note(in_stream(runtime_call::launch, stream));
-  return next(kernel, grid, block, arguments, shared, stream);
+/// The runtime's own function.
+template <auto* Ours>
+auto next(const char* name) {
+  static const auto found = find_next<std::remove_pointer_t<decltype(Ours)>>(name);
+  return found;
 }
 
-cudaError_t launch_kernel_per_thread(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                                     std::size_t shared,
-                                     cudaStream_t stream) asm("__cudaLaunchKernel_ptsz");
-cudaError_t launch_kernel_per_thread(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                                     std::size_t shared, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(cudaKernel_t, dim3, dim3, void**, std::size_t, cudaStream_t)>(
-          "__cudaLaunchKernel_ptsz");
-  note(in_stream(runtime_call::launch, stream));
-  return next(kernel, grid, block, arguments, shared, stream);
-}
+}  // namespace
 
-cudaError_t launch(const void* function, dim3 grid, dim3 block, void** arguments,
-                   std::size_t shared, cudaStream_t stream) asm("cudaLaunchKernel");
-cudaError_t launch(const void* function, dim3 grid, dim3 block, void** arguments,
-                   std::size_t shared, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(const void*, dim3, dim3, void**, std::size_t, cudaStream_t)>(
-          "cudaLaunchKernel");
-  note(in_stream(runtime_call::launch, stream));
-  return next(function, grid, block, arguments, shared, stream);
-}
+extern "C" {
 
-cudaError_t launch_per_thread(const void* function, dim3 grid, dim3 block, void** arguments,
-                              std::size_t shared, cudaStream_t stream) asm("cudaLaunchKernel_ptsz");
-cudaError_t launch_per_thread(const void* function, dim3 grid, dim3 block, void** arguments,
-                              std::size_t shared, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(const void*, dim3, dim3, void**, std::size_t, cudaStream_t)>(
-          "cudaLaunchKernel_ptsz");
-  note(in_stream(runtime_call::launch, stream));
-  return next(function, grid, block, arguments, shared, stream);
-}
-
-cudaError_t launch_cooperative(const void* function, dim3 grid, dim3 block, void** arguments,
-                               std::size_t shared,
-                               cudaStream_t stream) asm("cudaLaunchCooperativeKernel");
-cudaError_t launch_cooperative(const void* function, dim3 grid, dim3 block, void** arguments,
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                std::size_t shared, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(const void*, dim3, dim3, void**, std::size_t, cudaStream_t)>(
-          "cudaLaunchCooperativeKernel");
   note(in_stream(runtime_call::launch, stream));
-  return next(function, grid, block, arguments, shared, stream);
+  return next<__cudaLaunchKernel>(__func__)(kernel, grid, block, arguments, shared, stream);
 }
 
-cudaError_t launch_extended(const cudaLaunchConfig_t* config, const void* function,
-                            void** arguments) asm("cudaLaunchKernelExC");
-cudaError_t launch_extended(const cudaLaunchConfig_t* config, const void* function,
-                            void** arguments) {
-  static const auto next =
-      find_next<cudaError_t(const cudaLaunchConfig_t*, const void*, void**)>("cudaLaunchKernelExC");
+cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                                    std::size_t shared, cudaStream_t stream) {
+  note(in_stream(runtime_call::launch, stream));
+  return next<__cudaLaunchKernel_ptsz>(__func__)(kernel, grid, block, arguments, shared, stream);
+}
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             std::size_t shared, cudaStream_t stream) {
+  note(in_stream(runtime_call::launch, stream));
+  return next<cudaLaunchKernel>(__func__)(function, grid, block, arguments, shared, stream);
+}
+
+cudaError_t cudaLaunchKernel_ptsz(const void* function, dim3 grid, dim3 block, void** arguments,
+                                  std::size_t shared, cudaStream_t stream) {
+  note(in_stream(runtime_call::launch, stream));
+  return next<cudaLaunchKernel_ptsz>(__func__)(function, grid, block, arguments, shared, stream);
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
+                                        void** arguments, std::size_t shared, cudaStream_t stream) {
+  note(in_stream(runtime_call::launch, stream));
+  return next<cudaLaunchCooperativeKernel>(__func__)(function, grid, block, arguments, shared,
+                                                     stream);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
+                                void** arguments) {
   note(in_stream(runtime_call::launch, config->stream));
-  return next(config, function, arguments);
+  return next<cudaLaunchKernelExC>(__func__)(config, function, arguments);
 }
 
-cudaError_t launch_extended_per_thread(const cudaLaunchConfig_t* config, const void* function,
-                                       void** arguments) asm("cudaLaunchKernelExC_ptsz");
-cudaError_t launch_extended_per_thread(const cudaLaunchConfig_t* config, const void* function,
-                                       void** arguments) {
-  static const auto next = find_next<cudaError_t(const cudaLaunchConfig_t*, const void*, void**)>(
-      "cudaLaunchKernelExC_ptsz");
+cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* function,
+                                     void** arguments) {
   note(in_stream(runtime_call::launch, config->stream));
-  return next(config, function, arguments);
+  return next<cudaLaunchKernelExC_ptsz>(__func__)(config, function, arguments);
 }
 
-cudaError_t launch_graph(cudaGraphExec_t graph, cudaStream_t stream) asm("cudaGraphLaunch");
-cudaError_t launch_graph(cudaGraphExec_t graph, cudaStream_t stream) {
-  static const auto next = find_next<cudaError_t(cudaGraphExec_t, cudaStream_t)>("cudaGraphLaunch");
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
   note(in_stream(runtime_call::graph_launch, stream));
-  return next(graph, stream);
+  return next<cudaGraphLaunch>(__func__)(graph, stream);
 }
 
-cudaError_t launch_host_function(cudaStream_t stream, cudaHostFn_t function,
-                                 void* data) asm("cudaLaunchHostFunc");
-cudaError_t launch_host_function(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  static const auto next =
-      find_next<cudaError_t(cudaStream_t, cudaHostFn_t, void*)>("cudaLaunchHostFunc");
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   note(in_stream(runtime_call::host_function, stream));
-  return next(stream, function, data);
+  return next<cudaLaunchHostFunc>(__func__)(stream, function, data);
 }
 
-cudaError_t add_callback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
-                         unsigned int flags) asm("cudaStreamAddCallback");
-cudaError_t add_callback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
-                         unsigned int flags) {
-  static const auto next =
-      find_next<cudaError_t(cudaStream_t, cudaStreamCallback_t, void*, unsigned int)>(
-          "cudaStreamAddCallback");
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
+                                  unsigned int flags) {
   note(in_stream(runtime_call::host_function, stream));
-  return next(stream, function, data, flags);
+  return next<cudaStreamAddCallback>(__func__)(stream, function, data, flags);
 }
 
-cudaError_t set(void* to, int value, std::size_t bytes) asm("cudaMemset");
-cudaError_t set(void* to, int value, std::size_t bytes) {
-  static const auto next = find_next<cudaError_t(void*, int, std::size_t)>("cudaMemset");
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   note(in_stream(runtime_call::memset, nullptr, bytes));
-  return next(to, value, bytes);
+  return next<cudaMemset>(__func__)(to, value, bytes);
 }
 
-cudaError_t set_in_stream(void* to, int value, std::size_t bytes,
-                          cudaStream_t stream) asm("cudaMemsetAsync");
-cudaError_t set_in_stream(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(void*, int, std::size_t, cudaStream_t)>("cudaMemsetAsync");
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   note(in_stream(runtime_call::memset, stream, bytes));
-  return next(to, value, bytes, stream);
+  return next<cudaMemsetAsync>(__func__)(to, value, bytes, stream);
 }
 
-cudaError_t set_per_thread(void* to, int value, std::size_t bytes,
-                           cudaStream_t stream) asm("cudaMemsetAsync_ptsz");
-cudaError_t set_per_thread(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(void*, int, std::size_t, cudaStream_t)>("cudaMemsetAsync_ptsz");
+cudaError_t cudaMemsetAsync_ptsz(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   note(in_stream(runtime_call::memset, stream, bytes));
-  return next(to, value, bytes, stream);
+  return next<cudaMemsetAsync_ptsz>(__func__)(to, value, bytes, stream);
 }
 
-cudaError_t copy(void* to, const void* from, std::size_t bytes,
-                 cudaMemcpyKind kind) asm("cudaMemcpy");
-cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  static const auto next =
-      find_next<cudaError_t(void*, const void*, std::size_t, cudaMemcpyKind)>("cudaMemcpy");
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   note(copy_of(to, from, bytes, nullptr, true));
-  return next(to, from, bytes, kind);
+  return next<cudaMemcpy>(__func__)(to, from, bytes, kind);
 }
 
-cudaError_t copy_per_thread(void* to, const void* from, std::size_t bytes,
-                            cudaMemcpyKind kind) asm("cudaMemcpy_ptds");
-cudaError_t copy_per_thread(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  static const auto next =
-      find_next<cudaError_t(void*, const void*, std::size_t, cudaMemcpyKind)>("cudaMemcpy_ptds");
+cudaError_t cudaMemcpy_ptds(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   note(copy_of(to, from, bytes, nullptr, true));
-  return next(to, from, bytes, kind);
+  return next<cudaMemcpy_ptds>(__func__)(to, from, bytes, kind);
 }
 
-cudaError_t copy_in_stream(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                           cudaStream_t stream) asm("cudaMemcpyAsync");
-cudaError_t copy_in_stream(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                           cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(void*, const void*, std::size_t, cudaMemcpyKind, cudaStream_t)>(
-          "cudaMemcpyAsync");
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   note(copy_of(to, from, bytes, stream, false));
-  return next(to, from, bytes, kind, stream);
+  return next<cudaMemcpyAsync>(__func__)(to, from, bytes, kind, stream);
 }
 
-cudaError_t copy_in_stream_per_thread(void* to, const void* from, std::size_t bytes,
-                                      cudaMemcpyKind kind,
-                                      cudaStream_t stream) asm("cudaMemcpyAsync_ptsz");
-cudaError_t copy_in_stream_per_thread(void* to, const void* from, std::size_t bytes,
-                                      cudaMemcpyKind kind, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(void*, const void*, std::size_t, cudaMemcpyKind, cudaStream_t)>(
-          "cudaMemcpyAsync_ptsz");
+cudaError_t cudaMemcpyAsync_ptsz(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                                 cudaStream_t stream) {
   note(copy_of(to, from, bytes, stream, false));
-  return next(to, from, bytes, kind, stream);
+  return next<cudaMemcpyAsync_ptsz>(__func__)(to, from, bytes, kind, stream);
 }
 
-cudaError_t allocate_in_stream(void** made, std::size_t bytes,
-                               cudaStream_t stream) asm("cudaMallocAsync");
-cudaError_t allocate_in_stream(void** made, std::size_t bytes, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(void**, std::size_t, cudaStream_t)>("cudaMallocAsync");
+cudaError_t cudaMallocAsync(void** made, std::size_t bytes, cudaStream_t stream) {
   note(in_stream(runtime_call::allocate, stream, bytes));
-  return next(made, bytes, stream);
+  return next<cudaMallocAsync>(__func__)(made, bytes, stream);
 }
 
-cudaError_t allocate_per_thread(void** made, std::size_t bytes,
-                                cudaStream_t stream) asm("cudaMallocAsync_ptsz");
-cudaError_t allocate_per_thread(void** made, std::size_t bytes, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(void**, std::size_t, cudaStream_t)>("cudaMallocAsync_ptsz");
+cudaError_t cudaMallocAsync_ptsz(void** made, std::size_t bytes, cudaStream_t stream) {
   note(in_stream(runtime_call::allocate, stream, bytes));
-  return next(made, bytes, stream);
+  return next<cudaMallocAsync_ptsz>(__func__)(made, bytes, stream);
 }
 
-cudaError_t allocate_from_pool(void** made, std::size_t bytes, cudaMemPool_t pool,
-                               cudaStream_t stream) asm("cudaMallocFromPoolAsync");
-cudaError_t allocate_from_pool(void** made, std::size_t bytes, cudaMemPool_t pool,
-                               cudaStream_t stream) {
-  static const auto next = find_next<cudaError_t(void**, std::size_t, cudaMemPool_t, cudaStream_t)>(
-      "cudaMallocFromPoolAsync");
+cudaError_t cudaMallocFromPoolAsync(void** made, std::size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
   note(in_stream(runtime_call::allocate, stream, bytes));
-  return next(made, bytes, pool, stream);
+  return next<cudaMallocFromPoolAsync>(__func__)(made, bytes, pool, stream);
 }
 
-cudaError_t allocate_from_pool_per_thread(void** made, std::size_t bytes, cudaMemPool_t pool,
-                                          cudaStream_t stream) asm("cudaMallocFromPoolAsync_ptsz");
-cudaError_t allocate_from_pool_per_thread(void** made, std::size_t bytes, cudaMemPool_t pool,
-                                          cudaStream_t stream) {
-  static const auto next = find_next<cudaError_t(void**, std::size_t, cudaMemPool_t, cudaStream_t)>(
-      "cudaMallocFromPoolAsync_ptsz");
+cudaError_t cudaMallocFromPoolAsync_ptsz(void** made, std::size_t bytes, cudaMemPool_t pool,
+                                         cudaStream_t stream) {
   note(in_stream(runtime_call::allocate, stream, bytes));
-  return next(made, bytes, pool, stream);
+  return next<cudaMallocFromPoolAsync_ptsz>(__func__)(made, bytes, pool, stream);
 }
 
-cudaError_t release_in_stream(void* memory, cudaStream_t stream) asm("cudaFreeAsync");
-cudaError_t release_in_stream(void* memory, cudaStream_t stream) {
-  static const auto next = find_next<cudaError_t(void*, cudaStream_t)>("cudaFreeAsync");
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   note(in_stream(runtime_call::release, stream));
-  return next(memory, stream);
+  return next<cudaFreeAsync>(__func__)(memory, stream);
 }
 
-cudaError_t release_per_thread(void* memory, cudaStream_t stream) asm("cudaFreeAsync_ptsz");
-cudaError_t release_per_thread(void* memory, cudaStream_t stream) {
-  static const auto next = find_next<cudaError_t(void*, cudaStream_t)>("cudaFreeAsync_ptsz");
+cudaError_t cudaFreeAsync_ptsz(void* memory, cudaStream_t stream) {
   note(in_stream(runtime_call::release, stream));
-  return next(memory, stream);
+  return next<cudaFreeAsync_ptsz>(__func__)(memory, stream);
 }
 
-cudaError_t allocate(void** made, std::size_t bytes) asm("cudaMalloc");
-cudaError_t allocate(void** made, std::size_t bytes) {
-  static const auto next = find_next<cudaError_t(void**, std::size_t)>("cudaMalloc");
+cudaError_t cudaMalloc(void** made, std::size_t bytes) {
   note(of_device(runtime_call::allocate_device, false, bytes));
-  return next(made, bytes);
+  return next<cudaMalloc>(__func__)(made, bytes);
 }
 
-cudaError_t release(void* memory) asm("cudaFree");
-cudaError_t release(void* memory) {
-  static const auto next = find_next<cudaError_t(void*)>("cudaFree");
+cudaError_t cudaFree(void* memory) {
   note(of_device(runtime_call::release_device, memory != nullptr));
-  return next(memory);
+  return next<cudaFree>(__func__)(memory);
 }
 
-cudaError_t allocate_host(void** made, std::size_t bytes) asm("cudaMallocHost");
-cudaError_t allocate_host(void** made, std::size_t bytes) {
-  static const auto next = find_next<cudaError_t(void**, std::size_t)>("cudaMallocHost");
+cudaError_t cudaMallocHost(void** made, std::size_t bytes) {
   note(of_device(runtime_call::allocate_pinned, true, bytes));
-  return next(made, bytes);
+  return next<cudaMallocHost>(__func__)(made, bytes);
 }
 
-cudaError_t allocate_host_with_flags(void** made, std::size_t bytes,
-                                     unsigned int flags) asm("cudaHostAlloc");
-cudaError_t allocate_host_with_flags(void** made, std::size_t bytes, unsigned int flags) {
-  static const auto next =
-      find_next<cudaError_t(void**, std::size_t, unsigned int)>("cudaHostAlloc");
+cudaError_t cudaHostAlloc(void** made, std::size_t bytes, unsigned int flags) {
   note(of_device(runtime_call::allocate_pinned, true, bytes));
-  return next(made, bytes, flags);
+  return next<cudaHostAlloc>(__func__)(made, bytes, flags);
 }
 
-cudaError_t pin(void* memory, std::size_t bytes, unsigned int flags) asm("cudaHostRegister");
-cudaError_t pin(void* memory, std::size_t bytes, unsigned int flags) {
-  static const auto next =
-      find_next<cudaError_t(void*, std::size_t, unsigned int)>("cudaHostRegister");
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned int flags) {
   note(of_device(runtime_call::allocate_pinned, true, bytes));
-  return next(memory, bytes, flags);
+  return next<cudaHostRegister>(__func__)(memory, bytes, flags);
 }
 
-cudaError_t release_host(void* memory) asm("cudaFreeHost");
-cudaError_t release_host(void* memory) {
-  static const auto next = find_next<cudaError_t(void*)>("cudaFreeHost");
+cudaError_t cudaFreeHost(void* memory) {
   note(of_device(runtime_call::release_pinned, memory != nullptr));
-  return next(memory);
+  return next<cudaFreeHost>(__func__)(memory);
 }
 
-cudaError_t unpin(void* memory) asm("cudaHostUnregister");
-cudaError_t unpin(void* memory) {
-  static const auto next = find_next<cudaError_t(void*)>("cudaHostUnregister");
+cudaError_t cudaHostUnregister(void* memory) {
   note(of_device(runtime_call::release_pinned, true));
-  return next(memory);
+  return next<cudaHostUnregister>(__func__)(memory);
 }
 
-cudaError_t allocate_managed(void** made, std::size_t bytes,
-                             unsigned int flags) asm("cudaMallocManaged");
-cudaError_t allocate_managed(void** made, std::size_t bytes, unsigned int flags) {
-  static const auto next =
-      find_next<cudaError_t(void**, std::size_t, unsigned int)>("cudaMallocManaged");
+cudaError_t cudaMallocManaged(void** made, std::size_t bytes, unsigned int flags) {
   note(of_device(runtime_call::allocate_managed, false, bytes));
-  return next(made, bytes, flags);
+  return next<cudaMallocManaged>(__func__)(made, bytes, flags);
 }
 
-cudaError_t synchronise_stream(cudaStream_t stream) asm("cudaStreamSynchronize");
-cudaError_t synchronise_stream(cudaStream_t stream) {
-  static const auto next = find_next<cudaError_t(cudaStream_t)>("cudaStreamSynchronize");
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   note(in_stream(runtime_call::synchronise, stream));
-  return next(stream);
+  return next<cudaStreamSynchronize>(__func__)(stream);
 }
 
-cudaError_t synchronise_per_thread(cudaStream_t stream) asm("cudaStreamSynchronize_ptsz");
-cudaError_t synchronise_per_thread(cudaStream_t stream) {
-  static const auto next = find_next<cudaError_t(cudaStream_t)>("cudaStreamSynchronize_ptsz");
+cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream) {
   note(in_stream(runtime_call::synchronise, stream));
-  return next(stream);
+  return next<cudaStreamSynchronize_ptsz>(__func__)(stream);
 }
 
-cudaError_t synchronise_device() asm("cudaDeviceSynchronize");
-cudaError_t synchronise_device() {
-  static const auto next = find_next<cudaError_t()>("cudaDeviceSynchronize");
+cudaError_t cudaDeviceSynchronize() {
   note(of_device(runtime_call::synchronise, true));
-  return next();
+  return next<cudaDeviceSynchronize>(__func__)();
 }
 
-cudaError_t synchronise_event(cudaEvent_t event) asm("cudaEventSynchronize");
-cudaError_t synchronise_event(cudaEvent_t event) {
-  static const auto next = find_next<cudaError_t(cudaEvent_t)>("cudaEventSynchronize");
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   note(of_device(runtime_call::synchronise, true));
-  return next(event);
+  return next<cudaEventSynchronize>(__func__)(event);
 }
 
-cudaError_t query_stream(cudaStream_t stream) asm("cudaStreamQuery");
-cudaError_t query_stream(cudaStream_t stream) {
-  static const auto next = find_next<cudaError_t(cudaStream_t)>("cudaStreamQuery");
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
   note(in_stream(runtime_call::query, stream));
-  return next(stream);
+  return next<cudaStreamQuery>(__func__)(stream);
 }
 
-cudaError_t query_per_thread(cudaStream_t stream) asm("cudaStreamQuery_ptsz");
-cudaError_t query_per_thread(cudaStream_t stream) {
-  static const auto next = find_next<cudaError_t(cudaStream_t)>("cudaStreamQuery_ptsz");
+cudaError_t cudaStreamQuery_ptsz(cudaStream_t stream) {
   note(in_stream(runtime_call::query, stream));
-  return next(stream);
+  return next<cudaStreamQuery_ptsz>(__func__)(stream);
 }
 
-cudaError_t query_event(cudaEvent_t event) asm("cudaEventQuery");
-cudaError_t query_event(cudaEvent_t event) {
-  static const auto next = find_next<cudaError_t(cudaEvent_t)>("cudaEventQuery");
+cudaError_t cudaEventQuery(cudaEvent_t event) {
   note(of_device(runtime_call::query, false));
-  return next(event);
+  return next<cudaEventQuery>(__func__)(event);
 }
 
-cudaError_t record_event(cudaEvent_t event, cudaStream_t stream) asm("cudaEventRecord");
-cudaError_t record_event(cudaEvent_t event, cudaStream_t stream) {
-  static const auto next = find_next<cudaError_t(cudaEvent_t, cudaStream_t)>("cudaEventRecord");
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   note(in_stream(runtime_call::record_event, stream));
-  return next(event, stream);
+  return next<cudaEventRecord>(__func__)(event, stream);
 }
 
-cudaError_t record_event_per_thread(cudaEvent_t event,
-                                    cudaStream_t stream) asm("cudaEventRecord_ptsz");
-cudaError_t record_event_per_thread(cudaEvent_t event, cudaStream_t stream) {
-  static const auto next =
-      find_next<cudaError_t(cudaEvent_t, cudaStream_t)>("cudaEventRecord_ptsz");
+cudaError_t cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t stream) {
   note(in_stream(runtime_call::record_event, stream));
-  return next(event, stream);
+  return next<cudaEventRecord_ptsz>(__func__)(event, stream);
 }
 
-cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event,
-                       unsigned int flags) asm("cudaStreamWaitEvent");
-cudaError_t wait_event(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
-  static const auto next =
-      find_next<cudaError_t(cudaStream_t, cudaEvent_t, unsigned int)>("cudaStreamWaitEvent");
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
   note(in_stream(runtime_call::wait_event, stream));
-  return next(stream, event, flags);
+  return next<cudaStreamWaitEvent>(__func__)(stream, event, flags);
 }
 
-cudaError_t wait_event_per_thread(cudaStream_t stream, cudaEvent_t event,
-                                  unsigned int flags) asm("cudaStreamWaitEvent_ptsz");
-cudaError_t wait_event_per_thread(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
-  static const auto next =
-      find_next<cudaError_t(cudaStream_t, cudaEvent_t, unsigned int)>("cudaStreamWaitEvent_ptsz");
+cudaError_t cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
   note(in_stream(runtime_call::wait_event, stream));
-  return next(stream, event, flags);
+  return next<cudaStreamWaitEvent_ptsz>(__func__)(stream, event, flags);
 }
 
-}  // namespace seqpack::testing::interposed
+}  // extern "C"
+
+}  // namespace seqpack::testing

@@ -88,13 +88,16 @@ struct table_operation {
 
   offset_t rows() const noexcept { return ids.rows; }
   offset_t row_bytes() const noexcept { return logits.payload * offset_t{sizeof(T)}; }
-  SEQPACK_HD offset_t units() const noexcept { return logits.rows * logits.payload; }
+  offset_t row_work() const noexcept { return row_bytes(); }
   void process(offset_t, offset_t) const {}
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = unit / logits.payload;
-    const offset_t v = columns.first + unit % logits.payload;
+  template <team Team>
+  SEQPACK_HD void operator()(const Team& threads, offset_t row) const {
     const std::int64_t id = *ids.at(row);
-    logits.data[unit] = static_cast<T>(static_cast<double>((7 * id + 5 * v + id * v) % 13) / 4 - 1);
+    for (offset_t k = threads.rank(); k < logits.payload; k += threads.size()) {
+      const offset_t v = columns.first + k;
+      logits.at(row)[k] =
+          static_cast<T>(static_cast<double>((7 * id + 5 * v + id * v) % 13) / 4 - 1);
+    }
   }
 };
 

@@ -1,318 +1,27 @@
 /// \file
-/// broadcast_tensor: a tensor from one rank to all, checked on all.
+/// broadcast_tensor: sends a tensor from one rank to all, checked on all of them.
 #pragma once
 
-#include <array>
-#include <concepts>
-#include <cstdint>
-#include <exception>
 #include <functional>
-#include <limits>
 #include <memory>
-#include <new>
 #include <optional>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/detail/exchange.hpp"
-#include "seqpack/comm/detail/record.hpp"
+#include "seqpack/comm/detail/broadcast.hpp"
 #include "seqpack/comm/element_type.hpp"
+#include "seqpack/comm/rank.hpp"
 #include "seqpack/comm/tensor.hpp"
 #include "seqpack/core/config.hpp"
 
 namespace seqpack {
 
-/// What broadcast_tensor may be told.
+/// Options of broadcast_tensor.
 struct broadcast_options {
-  /// Makes the memory of a rank that brings none: so many bytes, aligned for any element, where the
-  /// communicator moves memory. None: the communicator's own.
+  /// Allocates `bytes` bytes on a rank that brings no tensor: aligned for any element, in memory
+  /// that the communicator moves. Empty: the communicator's own allocation.
   std::function<std::shared_ptr<void>(offset_t bytes)> allocate = {};
 };
-
-/// A rank of the group, or of the world.
-template <class R>
-concept any_rank = std::same_as<R, group_rank> || std::same_as<R, world_rank>;
-
-namespace detail::records {
-
-template <>
-struct traits<element_type> {
-  static void write(writer& to, const element_type& type) {
-    to.put(type.size());
-    to.text(type.name());
-  }
-  static element_type read(reader& from) {
-    const offset_t size = from.size("size of an element");
-    const std::string name = from.text("name of the element type", element_type::longest_name);
-    if (size == 0 && name.empty()) return {};
-    return {name, size};
-  }
-};
-
-template <>
-struct traits<tensor_shape> {
-  static void write(writer& to, const tensor_shape& shape) {
-    to.put(static_cast<std::int32_t>(shape.dims()));
-    for (const offset_t extent : shape.extents()) to.put(extent);
-  }
-  static tensor_shape read(reader& from) {
-    std::array<offset_t, max_dims> extents{};
-    const auto dims =
-        static_cast<std::size_t>(from.get<std::int32_t>("number of dimensions", 0, max_dims));
-    for (std::size_t d = 0; d < dims; ++d) extents[d] = from.get<offset_t>();
-    return tensor_shape(std::span<const offset_t>(extents.data(), dims));
-  }
-};
-
-template <>
-struct traits<memory_location> {
-  static void write(writer& to, const memory_location& place) {
-    to.choice(place.where);
-    to.put(place.device);
-  }
-  static memory_location read(reader& from) {
-    const auto where = from.choice("kind of memory", memory_location::kind::on_closed_device);
-    constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
-    return {where, from.get<std::int32_t>("device", 0, most)};
-  }
-};
-
-}  // namespace detail::records
-
-namespace detail::broadcasting {
-
-/// What one rank says about itself. The fixed-size header of the broadcast.
-struct header {
-  enum class brings : std::int32_t { nothing, a_type, a_tensor };
-
-  brings what = brings::nothing;
-  bool root_is_world = false;  ///< root is a world rank outside of the group
-  bool null = false;
-  bool read_only = false;
-  offset_t root = 0;
-  element_type type;
-  tensor_shape shape;
-  bool dense = true;
-  memory_location found;
-  memory_location wanted;
-
-  void write(detail::records::writer& to) const {
-    to.choice(what);
-    for (const bool flag : {root_is_world, null, read_only, dense}) to.flag(flag);
-    to.put(root);
-    detail::records::traits<element_type>::write(to, type);
-    detail::records::traits<tensor_shape>::write(to, shape);
-    for (const memory_location& place : {found, wanted}) {
-      detail::records::traits<memory_location>::write(to, place);
-    }
-  }
-  static header read(detail::records::reader& from) {
-    header h;
-    h.what = from.choice("kind of the tensor", brings::a_tensor);
-    h.root_is_world = from.flag("kind of the root");
-    h.null = from.flag("null pointer");
-    h.read_only = from.flag("read-only data");
-    h.dense = from.flag("contiguous data");
-    h.root = from.get<offset_t>();
-    h.type = detail::records::traits<element_type>::read(from);
-    h.shape = detail::records::traits<tensor_shape>::read(from);
-    h.found = detail::records::traits<memory_location>::read(from);
-    h.wanted = detail::records::traits<memory_location>::read(from);
-    return h;
-  }
-};
-
-/// Everything that can be wrong, in the same order on all ranks.
-class verdict {
- public:
-  verdict(const group_members& members, const std::vector<header>& headers)
-      : members_(members), headers_(headers) {}
-
-  /// \returns the root's header
-  /// \throws collective_mismatch
-  const header& require() const {
-    require_root();
-    require_tensor_on_root();
-    require_size();
-    require_buffers();
-    require_equal(
-        "element type", [](const header& h) { return h.what != header::brings::nothing; },
-        [](const header& h) { return h.type.to_string(); },
-        [](const header& a, const header& b) { return a.type == b.type; });
-    require_equal(
-        "shape", [](const header& h) { return h.what == header::brings::a_tensor; },
-        [](const header& h) { return h.shape.to_string(); },
-        [](const header& a, const header& b) { return a.shape == b.shape; });
-    return at(root());
-  }
-
- private:
-  const header& at(group_rank rank) const { return headers_[static_cast<std::size_t>(rank.value)]; }
-  group_rank root() const { return {headers_.front().root}; }
-  std::string name(group_rank rank) const { return detail::exchanging::rank_name(members_, rank); }
-  std::string root_name() const { return "the root, " + name(root()); }
-  static std::string root_text(const header& h) {
-    return (h.root_is_world ? "world rank " : "rank ") + std::to_string(h.root);
-  }
-
-  template <class Question, class Describe>
-  void refuse(const Question& refused, const Describe& describe) const {
-    detail::exchanging::refuse(
-        detail::exchanging::ranks_where(members_.size(),
-                                        [&](std::size_t r) { return refused(headers_[r]); }),
-        [&](group_rank r) { return describe(r, at(r)); });
-  }
-
-  void require_root() const {
-    const header& first = headers_.front();
-    refuse(
-        [&](const header& h) {
-          return h.root != first.root || h.root_is_world != first.root_is_world;
-        },
-        [&](group_rank r, const header& h) {
-          return collective_mismatch(
-              r, "root on " + name(r), root_text(h),
-              "all ranks must name the same one, and rank 0 names " + root_text(first));
-        });
-    if (first.root_is_world || first.root < 0 || first.root >= members_.size()) {
-      throw collective_mismatch(
-          {0}, "root", root_text(first),
-          first.root_is_world ? "it must be a member of the group " + members_.to_string()
-                              : "it must be from 0 to " + std::to_string(members_.size() - 1) +
-                                    ", the last rank of the group");
-    }
-  }
-
-  void require_tensor_on_root() const {
-    if (at(root()).what == header::brings::a_tensor) return;
-    throw collective_mismatch(root(), "tensor on " + root_name(), "absent",
-                              "the root must bring the tensor");
-  }
-
-  void require_size() const {
-    const header& h = at(root());
-    const offset_t size = h.type.size();
-    if (size > 0 && h.shape.elements() <= max_tokens / size) return;
-    throw collective_mismatch(
-        root(), "tensor on " + root_name(),
-        h.shape.to_string() + " of element type " + h.type.to_string(),
-        size == 0 ? std::string("it must have an element type")
-                  : "it must have at most " + std::to_string(max_tokens) + " bytes");
-  }
-
-  void require_buffers() const {
-    refuse([](const header& h) { return h.null; },
-           [&](group_rank r, const header& h) {
-             return collective_mismatch(
-                 r, "data on " + name(r), "null",
-                 "it must point to " + std::to_string(h.shape.elements()) + " elements");
-           });
-    refuse([&](const header& h) { return h.read_only && &h != &at(root()); },
-           [&](group_rank r, const header&) {
-             return collective_mismatch(r, "data on " + name(r), "read-only",
-                                        "only the root may bring data that cannot be written");
-           });
-    refuse([](const header& h) { return !h.dense; },
-           [&](group_rank r, const header& h) {
-             return collective_mismatch(r, "tensor on " + name(r),
-                                        h.shape.to_string() + " with strides that leave gaps",
-                                        "it must be contiguous, its last dimension fastest");
-           });
-    refuse([](const header& h) { return !h.wanted.accepts(h.found); },
-           [&](group_rank r, const header& h) {
-             return collective_mismatch(
-                 r, "data on " + name(r), h.found.to_string(),
-                 "it must be " + h.wanted.to_string() + ", which the group moves there");
-           });
-  }
-
-  template <class Has, class Text, class Equal>
-  void require_equal(const char* what, const Has& has, const Text& text, const Equal& equal) const {
-    const header& expected = at(root());
-    refuse([&](const header& h) { return has(h) && !equal(h, expected); },
-           [&](group_rank r, const header& h) {
-             return collective_mismatch(
-                 r, what + (" on " + name(r)), text(h),
-                 "it must be " + text(expected) + ", the " + what + " on " + root_name());
-           });
-  }
-
-  const group_members& members_;
-  const std::vector<header>& headers_;
-};
-
-inline void set_root(header& h, group_rank root, const group_members&) {
-  h.root = root.value;
-}
-inline void set_root(header& h, world_rank root, const group_members& members) {
-  const auto rank = members.find(root);
-  h.root_is_world = !rank;
-  h.root = rank ? rank->value : root.value;
-}
-
-template <communicator C>
-header make_header(const std::optional<any_tensor_view>& mine, const element_type& expected,
-                   const C& group) {
-  header h;
-  h.wanted = group.location();
-  h.type = expected;
-  if (expected != element_type()) h.what = header::brings::a_type;
-  if (!mine) return h;
-  h.what = header::brings::a_tensor;
-  h.type = mine->type;
-  h.shape = mine->shape;
-  h.read_only = mine->read_only;
-  const bool has_elements = mine->shape.elements() > 0;
-  h.null = mine->data == nullptr && has_elements;
-  h.dense = is_dense(mine->shape, mine->strides);
-  if (has_elements && !h.null) h.found = group.location_of(mine->data);
-  return h;
-}
-
-template <communicator C>
-std::shared_ptr<void> allocate(C& group, const broadcast_options& options, offset_t bytes) {
-  auto memory = options.allocate ? options.allocate(bytes) : group.allocate(bytes);
-  if (memory == nullptr && bytes > 0) throw std::bad_alloc();
-  return memory;
-}
-
-/// The one broadcast under all the others.
-/// \param expected the element type of a rank that brings nothing, if it knows it
-template <communicator C, any_rank Root>
-any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& expected, Root root,
-               C& group, const broadcast_options& options) {
-  group.rank();  // throws alone, and before anything is sent, where the caller is no member
-  [[maybe_unused]] const auto named = name_operation(group, "broadcast_tensor");
-  header local = make_header(mine, expected, group);
-  set_root(local, root, group.members());
-  const auto headers = detail::exchanging::exchange_records(group, "broadcast_tensor", local);
-  const header& sent = verdict(group.members(), headers).require();
-
-  const group_rank from{sent.root};
-  any_tensor result;
-  if (mine) {
-    result = any_tensor(*mine);
-  } else {
-    const offset_t bytes = sent.shape.elements() * sent.type.size();
-    try {
-      auto memory = allocate(group, options, bytes);
-      void* const data = memory.get();
-      result = any_tensor(any_tensor_view(data, sent.type, sent.shape), std::move(memory));
-    } catch (...) {
-      group.join_broadcast(bytes, from);
-      throw;
-    }
-  }
-  keeping(group, result.memory(), [&] {
-    group.broadcast(static_cast<std::byte*>(result.data()), result.view().bytes(), from);
-  });
-  return result;
-}
-
-}  // namespace detail::broadcasting
 
 /// Sends shape, element type and data of the root's tensor to every rank of the group. A rank that
 /// brings no tensor gets one, of the right shape, in memory of its own; a rank that brings one gets
@@ -324,7 +33,7 @@ any_tensor run(const std::optional<any_tensor_view>& mine, const element_type& e
 ///
 /// **Collective**: an exchange of a header of fixed size, then the data; no data moves for a tensor
 /// without elements. The host waits for the header; the data are stream-ordered, so that where the
-/// group has a stream, `group.wait()` is what returns when they are there and what has a deadline.
+/// group has a stream, `group.wait()` returns when they have arrived, and has the deadline.
 ///
 /// \tparam T the element type, static; ranks that bring nothing say with it what they expect
 /// \param mine this rank's tensor, or nothing; contiguous, in memory that the group moves
@@ -346,7 +55,7 @@ tensor<T> broadcast_tensor(const std::optional<tensor_view<T>>& mine, Root root,
   std::optional<any_tensor_view> any;
   if (mine) any = *mine;
   const any_tensor result =
-      detail::broadcasting::run(any, element_type::of<T>(), root, group, options);
+      detail::run_broadcast(any, element_type::of<T>(), root, group, options.allocate);
   return tensor<T>(result.template as<T>(), result.memory());
 }
 
@@ -364,7 +73,7 @@ auto broadcast_tensor(Tensor&& mine, Root root, C& group, const broadcast_option
 template <communicator C, any_rank Root>
 any_tensor broadcast_tensor(const std::optional<any_tensor_view>& mine, Root root, C& group,
                             const broadcast_options& options = {}) {
-  return detail::broadcasting::run(mine, element_type(), root, group, options);
+  return detail::run_broadcast(mine, element_type(), root, group, options.allocate);
 }
 
 }  // namespace seqpack

@@ -1,13 +1,11 @@
 /// \file
-/// What a group of ranks can do together: the communicator concept, and the part that its models
-/// share.
+/// The communicator concept, what a group of ranks can do together, and the base class of its
+/// models.
 #pragma once
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,10 +21,10 @@
 
 namespace seqpack {
 
-/// How the values of all ranks become one.
+/// How a reduction combines the values of the ranks.
 enum class reduction { sum, max, min };
 
-/// Where memory is, as far as anyone can tell. Trivially copyable, so that it travels.
+/// Where memory is, as far as that is known. Trivially copyable, so that ranks can exchange it.
 struct memory_location {
   /// `on_closed_device` is device memory that other devices of the group cannot use and should.
   enum class kind : std::int32_t { anywhere, on_host, on_device, on_closed_device };
@@ -37,7 +35,7 @@ struct memory_location {
   static constexpr memory_location on_device(int number) { return {kind::on_device, number}; }
   static constexpr memory_location closed(int number) { return {kind::on_closed_device, number}; }
 
-  /// Whether memory that is there can be used by one who asks for memory here.
+  /// Whether memory at `there` serves a call that needs memory here.
   constexpr bool accepts(memory_location there) const noexcept {
     return where == kind::anywhere || there.where == kind::anywhere ||
            (where == there.where && device == there.device);
@@ -53,11 +51,12 @@ struct memory_location {
 };
 
 /// A group of ranks, seen from one of them. Models: self_communicator, mpi_communicator,
-/// nccl_communicator, and types of one's own.
+/// nccl_communicator, and user-defined types.
 ///
-/// Every operation but the questions is **collective**: all members make the same calls in the same
+/// Every operation but the queries is **collective**: all members make the same calls in the same
 /// order. Operations that move data are **stream-ordered**: where the model has a stream they are
-/// put into it and return; elsewhere they are over on return. `wait()` returns when they are over.
+/// put into it and return; elsewhere they complete before they return. `wait()` returns when they
+/// have completed.
 /// Nothing waits longer than the deadline of the communicator for a peer; then it throws
 /// deadline_passed, and the communicator refuses everything from then on.
 ///
@@ -69,21 +68,38 @@ struct memory_location {
 /// - `c.all_reduce(in, out, n, how)`: element-wise over the ranks, the same result on every rank
 /// - `c.reduce_scatter(in, out, n, how)`: the same of size() * n elements, of which a rank gets n
 /// - `c.broadcast(data, n, root)`: the root's elements to every rank
-/// - `c.join_broadcast(bytes, root)`: takes part in a broadcast of so many bytes by a rank that is
+/// - `c.join_broadcast(bytes, root)`: takes part in a broadcast of `bytes` bytes, on a rank that is
 ///   not the root and has no memory for them
-/// - `c.exchange(mine, all, bytes)`: an all-gather of few bytes of host memory, over on return
-/// - `c.split(colour, key)`: new groups of those who name the same colour, in the order of their
-///   keys, then ranks; who names none is a member of none
-/// - `c.wait()`: until everything put into the stream so far is over
-/// - `c.allocate(bytes)`: memory that c can move, with its owner
+/// - `c.exchange(mine, all, bytes)`: an all-gather of few bytes of host memory, complete on return
+/// - `c.split(colour, key)`: new groups of the ranks that name the same colour, in the order of
+///   their keys, then ranks; a rank that names none is a member of none
+/// - `c.wait()`: returns when everything put into the stream so far has completed
+/// - `c.allocate(bytes)`: allocates memory that c can move; the result owns it
 /// - `c.location()`, `c.location_of(p)`: the memory that c moves, and that p points to
 /// - `C::on_device`: whether it moves device memory
 /// - `C::template reduces<T>`: whether it can reduce elements of type T
 ///
-/// A model whose engine may use memory after it threw has `c.keep(memory)` too, which keeps
-/// what `c.allocate` gave.
+/// Members that the library calls where a model has them:
 ///
-/// Elements are trivially copyable and travel as bytes; only reductions care for the type.
+/// - `c.keep(memory)`: keeps what `c.allocate` returned, where the engine may still use it after an
+///   exception
+/// - `c.stream()`: the stream of the operations; a call with an executor of another one is refused
+/// - `c.make_current()`: makes the group's device the current one for as long as the result lives
+/// - `c.name_operation(name)`, `c.left_out_of(members)`: for the texts of errors; communicator_base has
+///   them
+///
+/// Elements are trivially copyable and travel as bytes; only reductions depend on the type.
+///
+/// Of a model the library also expects that
+///
+/// - `mine` of all_gather may be this rank's part of `all`, and `in` of all_reduce may be `out`
+/// - an operation of no elements sends nothing, and needs no arrays
+/// - all_reduce gives the same bits on all ranks
+/// - split begins with members_of_split, so that it is checked on all ranks
+/// - after an exception that is no invalid_input it refuses everything with a communication_error
+///
+/// communicator_base does what can be done without an engine. One thread at a time uses a
+/// communicator.
 template <class C>
 concept communicator =
     std::movable<C> &&
@@ -111,41 +127,7 @@ concept communicator =
       { c.allocate(n) } -> std::same_as<std::shared_ptr<void>>;
     };
 
-/// Makes a call that moves memory of the library. Where it throws and the engine may still read that
-/// memory or write to it, the group keeps it; what is refused has not come to the engine.
-template <communicator C, class Call>
-void keeping(C& group, std::initializer_list<std::shared_ptr<void>> memory, const Call& call) {
-  try {
-    call();
-  } catch (const invalid_input&) {
-    throw;
-  } catch (...) {
-    if constexpr (requires(const std::shared_ptr<void>& one) { group.keep(one); }) {
-      for (const auto& one : memory) {
-        if (one != nullptr) group.keep(one);
-      }
-    }
-    throw;
-  }
-}
-/// The same for one piece of memory.
-template <communicator C, class Call>
-void keeping(C& group, const std::shared_ptr<void>& memory, const Call& call) {
-  keeping(group, {memory}, call);
-}
-
-/// A name for all that a group is asked for while the result lives, for errors: the outermost one
-/// counts. Nothing where the group takes no names.
-template <class C>
-[[nodiscard]] auto name_operation(C& group, std::string_view name) {
-  if constexpr (requires { group.name_operation(name); }) {
-    return group.name_operation(name);
-  } else {
-    return nullptr;
-  }
-}
-
-/// Who the caller is in a group that it may belong to.
+/// The members of a group, and the world rank of the caller, which need not be one of them.
 struct group_seat {
   group_members members;
   world_rank me;
@@ -153,11 +135,11 @@ struct group_seat {
   std::optional<group_rank> rank() const noexcept { return members.find(me); }
 };
 
-/// What all models of the library share: who is who, and the checks of what the caller passes. The
-/// checks are the caller's alone: one rank that fails them leaves the others waiting until their
-/// deadline. broadcast_tensor and agree are the calls that fail on all ranks together.
+/// The base class of the library's models: who is who, and the checks of what the caller passes.
+/// The checks are the caller's alone: one rank that fails them leaves the others waiting until
+/// their deadline. broadcast_tensor and agree, for example, fail on all ranks together.
 ///
-/// A model derives from it and gives `reduces`, `require_usable()`, which throws where the caller
+/// A model derives from it and defines `reduces`, `require_usable()`, which throws where the caller
 /// is not a member or the communicator has given up, and, for sizes that are not 0:
 /// `gather_bytes(mine, all, bytes)`, `broadcast_bytes(data, bytes, root)`, `reduce(in, out, n,
 /// how)` and `reduce_blocks(in, out, n, how)`.
@@ -170,8 +152,8 @@ class communicator_base {
     require_member();
     return *rank_;
   }
-  /// Tells a caller that is a member of nothing which group it was left out of: errors name it, and
-  /// members() are its members.
+  /// Sets the group that a caller which is a member of none was left out of: errors name it, and
+  /// members() returns its members.
   void left_out_of(group_members group) {
     if (!is_member() && !group.contains(me_)) members_ = std::move(group);
   }
@@ -235,7 +217,8 @@ class communicator_base {
     if (n > 0) model().broadcast_bytes(data, n * static_cast<offset_t>(sizeof(T)), root);
   }
 
-  /// A name of what the group is asked for, for as long as it lives. One that lives already counts.
+  /// Names what the group is asked for, in errors, for as long as it lives. The outermost one
+  /// counts.
   class [[nodiscard]] named_operation {
    public:
     named_operation(communicator_base& group, std::string_view name)
@@ -259,7 +242,7 @@ class communicator_base {
       : communicator_base(group_seat{std::move(members), me}) {}
   explicit communicator_base(group_seat seat)
       : members_(std::move(seat.members)), me_(seat.me), rank_(members_.find(me_)) {}
-  /// What is left is a member of nothing.
+  /// The source is a member of no group afterwards.
   communicator_base(communicator_base&& other) noexcept
       : members_(std::exchange(other.members_, {})),
         me_(other.me_),
@@ -273,9 +256,9 @@ class communicator_base {
   ~communicator_base() = default;
 
   world_rank me() const noexcept { return me_; }
-  /// What the group is asked for; empty outside of that.
+  /// The call that is running; empty outside of one.
   std::string_view operation() const noexcept { return operation_; }
-  /// "agree (MPI_Iallgather)": with the call of the engine that it has come to.
+  /// "agree (MPI_Iallgather)": the call that is running, and that of the engine within it.
   std::string operation_text(std::string_view engine_call) const {
     const std::string call(engine_call);
     return operation_.empty() ? call : std::string(operation_) + " (" + call + ")";

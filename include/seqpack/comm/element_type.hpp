@@ -10,56 +10,17 @@
 #include <string_view>
 #include <type_traits>
 
+#include "seqpack/comm/detail/type_name.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
 
 namespace seqpack {
 
-namespace detail {
-
-/// A type as the compiler spells it.
-template <class T>
-constexpr std::string_view spelling() {
-  // "... [with T = name; ...]", "... [T = name]" or "... [with T=name]"
-  std::string_view text = __PRETTY_FUNCTION__;
-  text.remove_prefix(text.find("T =") == text.npos ? text.find("T=") + 2 : text.find("T =") + 3);
-  text.remove_prefix(text.find_first_not_of(' '));
-  return text.substr(0, std::min(text.rfind(']'), text.find(';')));
-}
-
-/// Floating point types of newer standards keep their own names: a float16 is not a bfloat16.
-template <class T>
-inline constexpr bool has_arithmetic_name = std::is_same_v<T, float> || std::is_same_v<T, double> ||
-                                            (std::is_integral_v<T> && sizeof(T) <= 8);
-
-template <class T>
-constexpr std::string_view arithmetic_name() {
-  using namespace std::string_view_literals;
-  constexpr int log2 = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
-  constexpr std::array ints{"int8"sv, "int16"sv, "int32"sv, "int64"sv};
-  constexpr std::array uints{"uint8"sv, "uint16"sv, "uint32"sv, "uint64"sv};
-  if constexpr (std::is_same_v<T, bool>) {
-    return "bool";
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return std::is_same_v<T, float> ? "float32" : "float64";
-  } else {
-    return std::is_signed_v<T> ? ints[log2] : uints[log2];
-  }
-}
-
-constexpr std::uint64_t hash(std::string_view text) {
-  std::uint64_t h = 14695981039346656037u;  // FNV-1a
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return h;
-}
-
-}  // namespace detail
-
-/// What ranks call an element type. Arithmetic types are named by what they hold ("int64", not
-/// "long"); every other type, such as half, bfloat16, fp8 or a struct, by its spelling in the
-/// program. Specialise it for a name of one's own, for example one that programs in other languages
-/// or of other compilers use.
+/// The name of an element type between ranks. Arithmetic types are named by what they hold
+/// ("int64", not "long"); every other type, such as half, bfloat16, fp8 or a struct, by its
+/// spelling in the program. Specialise it for another name, for example one that programs in other
+/// languages or of other compilers use.
 template <element T>
 struct element_traits {
   static constexpr std::string_view name() {
@@ -71,14 +32,14 @@ struct element_traits {
   }
 };
 
-/// An element type at run time: a name and a size in bytes. Any name will do; two types are the
-/// same where both agree. Trivially copyable, so that it travels.
+/// An element type at run time: a name and a size in bytes. Any name is valid; two types are equal
+/// if both agree. Trivially copyable, so that ranks can exchange it.
 class element_type {
  public:
-  /// The longest name that is kept as it is; of a longer one the end becomes a hash of the whole.
+  /// The longest name that is kept unchanged; the end of a longer one is replaced by a hash of it.
   static constexpr std::size_t longest_name = 47;
 
-  /// No type: it is equal to no other one.
+  /// No type; it differs from every type.
   constexpr element_type() = default;
   /// \throws invalid_input for a size below 1 and for an empty name.
   constexpr element_type(std::string_view name, offset_t size) : size_(size) {
@@ -92,7 +53,7 @@ class element_type {
       name_[k] = "0123456789abcdef"[hash & 15];
     }
   }
-  /// The type of the program.
+  /// The element type of T.
   template <element T>
   static constexpr element_type of() {
     using plain = std::remove_cv_t<T>;

@@ -1,5 +1,5 @@
 /// \file
-/// What goes wrong between ranks.
+/// Errors of collectives.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@
 
 namespace seqpack {
 
-/// Ranks called a collective with arguments that do not go together, or one of them with arguments
-/// that are wrong. All ranks of the group throw it with the same text, nothing has been written on
-/// any of them, and the group can be used.
+/// Ranks called a collective with arguments that do not match, or one of them with arguments that
+/// are wrong. All ranks of the group throw it with the same text, nothing has been written on any
+/// of them, and the group can be used.
 class collective_mismatch : public invalid_input {
  public:
   /// \param rank the first rank whose value was refused.
@@ -40,7 +40,7 @@ class communication_error : public std::runtime_error {
         reason_(reason),
         where_(where) {}
 
-  /// what() without the place.
+  /// what() without the source location.
   const std::string& reason() const noexcept { return reason_; }
   /// Where the library made the call that failed.
   const source_location& where() const noexcept { return where_; }
@@ -50,14 +50,14 @@ class communication_error : public std::runtime_error {
   source_location where_;
 };
 
-/// A peer did not come within the deadline of the communicator: it is dead, it stalls, or it never
-/// makes this call.
+/// A peer did not join the call within the deadline of the communicator: it is dead, it stalls, or
+/// it never makes this call.
 class deadline_passed : public communication_error {
  public:
   deadline_passed(const std::string& operation, std::chrono::milliseconds waited,
                   source_location where = source_location::current())
       : deadline_passed(operation, waited, "", where) {}
-  /// \param absent what is known of the ranks that it has waited for: "rank 2 has not come"
+  /// \param absent which ranks it has waited for, where that is known: "rank 2 has not come"
   deadline_passed(const std::string& operation, std::chrono::milliseconds waited,
                   const std::string& absent, source_location where = source_location::current())
       : communication_error(operation + " has waited " + std::to_string(waited.count()) +

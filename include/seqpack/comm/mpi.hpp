@@ -1,5 +1,6 @@
 /// \file
-/// Groups of processes over MPI; they move host memory. CMake component: seqpack::mpi.
+/// mpi_communicator: groups of processes over MPI, which move host memory. CMake component:
+/// seqpack::mpi.
 #pragma once
 
 #include <mpi.h>
@@ -11,7 +12,6 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
@@ -19,144 +19,30 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
+#include "seqpack/comm/detail/mpi_handle.hpp"
+#include "seqpack/comm/detail/mpi_process.hpp"
 #include "seqpack/comm/detail/mpi_signs.hpp"
 #include "seqpack/comm/detail/mpi_types.hpp"
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/mpi_environment.hpp"
+#include "seqpack/comm/split.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/source_location.hpp"
 
 namespace seqpack {
 
-/// What an MPI communicator may be told.
+/// Options of an MPI communicator.
 struct mpi_options {
   /// How long a collective waits for another rank.
   std::chrono::milliseconds deadline = default_deadline;
-  /// The largest count that one call of MPI is given: larger operations are split. Smaller than
-  /// MPI's own only for tests. The same on all ranks.
+  /// The largest count passed to one call of MPI: larger operations are split. Below MPI's own
+  /// limit only in tests. The same on all ranks.
   offset_t largest_count = INT_MAX;
 };
-
-namespace detail::mpi {
-
-inline bool is_running() noexcept {
-  int initialised = 0;
-  int finalised = 0;
-  MPI_Initialized(&initialised);
-  MPI_Finalized(&finalised);
-  return initialised != 0 && finalised == 0;
-}
-
-/// An MPI_Comm, and what is to be done with it at the end.
-class handle {
- public:
-  handle() = default;
-  handle(MPI_Comm comm, bool owned) : comm_(comm), owned_(owned) {
-    // Errors come back as codes instead of ending the program.
-    if (!owned_) MPI_Comm_get_errhandler(comm_, &former_);
-    check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  }
-  handle(handle&& other) noexcept
-      : comm_(std::exchange(other.comm_, MPI_COMM_NULL)),
-        former_(std::exchange(other.former_, MPI_ERRHANDLER_NULL)),
-        owned_(other.owned_) {}
-  handle& operator=(handle&& other) noexcept {
-    std::swap(comm_, other.comm_);
-    std::swap(former_, other.former_);
-    std::swap(owned_, other.owned_);
-    return *this;
-  }
-  ~handle() {
-    if (comm_ == MPI_COMM_NULL || !is_running()) return;
-    if (former_ != MPI_ERRHANDLER_NULL) {
-      MPI_Comm_set_errhandler(comm_, former_);
-      MPI_Errhandler_free(&former_);
-    }
-    if (owned_) MPI_Comm_free(&comm_);
-  }
-  MPI_Comm get() const noexcept { return comm_; }
-  bool is_owned() const noexcept { return owned_; }
-  /// Leaves the communicator to MPI: freeing it could wait for ranks that do not come.
-  void leak() noexcept { owned_ = false; }
-
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  MPI_Errhandler former_ = MPI_ERRHANDLER_NULL;
-  bool owned_ = false;
-};
-
-/// The mark of a communicator on which ranks met in vain: a collective is pending on it, and the next
-/// one of a late rank would meet that. Copies of the communicator do not have it.
-class unfinished {
- public:
-  static void mark(MPI_Comm comm, const std::string& why) {
-    MPI_Comm_set_attr(comm, key(), new std::string(why));
-  }
-  /// \throws communication_error
-  static void require_none(MPI_Comm comm) {
-    void* value = nullptr;
-    int found = 0;
-    check_mpi(MPI_Comm_get_attr(comm, key(), &value, &found), "MPI_Comm_get_attr");
-    if (found == 0) return;
-    throw communication_error("the communicator cannot be used any more: " +
-                              *static_cast<const std::string*>(value));
-  }
-
- private:
-  static int remove(MPI_Comm, int, void* value, void*) {
-    delete static_cast<std::string*>(value);
-    return MPI_SUCCESS;
-  }
-  static int key() {
-    static const int made = [] {
-      int k = MPI_KEYVAL_INVALID;
-      check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &remove, &k, nullptr),
-                "MPI_Comm_create_keyval");
-      return k;
-    }();
-    return made;
-  }
-};
-
-/// World ranks are ranks in MPI_COMM_WORLD.
-inline group_seat seat_in(MPI_Comm comm) {
-  if (comm == MPI_COMM_NULL) reject("communicator", "MPI_COMM_NULL", "it must be one");
-  unfinished::require_none(comm);
-  int between_groups = 0;
-  check_mpi(MPI_Comm_test_inter(comm, &between_groups), "MPI_Comm_test_inter");
-  if (between_groups != 0) {
-    reject("communicator", "an intercommunicator", "it must be of one group");
-  }
-  MPI_Group group = MPI_GROUP_NULL;
-  MPI_Group world = MPI_GROUP_NULL;
-  check_mpi(MPI_Comm_group(comm, &group), "MPI_Comm_group");
-  check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
-  int size = 0;
-  int me = 0;
-  MPI_Group_size(group, &size);
-  MPI_Comm_rank(MPI_COMM_WORLD, &me);
-  std::vector<int> ranks(static_cast<std::size_t>(size));
-  std::vector<int> in_world(ranks.size());
-  for (int r = 0; r < size; ++r) ranks[static_cast<std::size_t>(r)] = r;
-  const int code = MPI_Group_translate_ranks(group, size, ranks.data(), world, in_world.data());
-  MPI_Group_free(&group);
-  MPI_Group_free(&world);
-  check_mpi(code, "MPI_Group_translate_ranks");
-  std::vector<world_rank> members;
-  members.reserve(in_world.size());
-  for (const int r : in_world) {
-    if (r == MPI_UNDEFINED) {
-      reject("communicator", "with members outside of MPI_COMM_WORLD", "all must be in it");
-    }
-    members.push_back({r});
-  }
-  return {group_members(std::move(members)), world_rank{me}};
-}
-
-}  // namespace detail::mpi
 
 /// A group of MPI processes. Non-blocking collectives tested against the deadline; errors are
 /// exceptions. One thread at a time may use it, and MPI's thread level must allow that thread.
@@ -166,15 +52,16 @@ inline group_seat seat_in(MPI_Comm comm) {
 ///     auto pair = world.split(world.rank().value / 2, 0);
 ///
 /// After deadline_passed or mpi_error it refuses everything, and its MPI_Comm is left to MPI. The
-/// arrays of the call that threw, those that it sends as well, are still MPI's: they must live until
-/// the process ends. (Not so where the arrays are the library's, as in exchange, split, agree, the
-/// header of broadcast_tensor and the tensors that it allocates: the library keeps them.)
+/// arrays of the call that threw, those that it sends as well, are still MPI's: they must live
+/// until the process ends. (Not so where the arrays are the library's, as in exchange, split,
+/// agree, the header of broadcast_tensor and the tensors that it allocates: the library keeps
+/// them.)
 ///
 /// A rank that has given up tells the others so in a message of its own, unless the communicator is
-/// borrowed. exchange(), and so every call that is checked on all ranks, looks for these: what ranks
-/// that are gone have left in a collective is a communication_error, and no verdict. They also tell
-/// who has waited, so that deadline_passed names the ranks that have not come, where all ranks wait
-/// for all others: not in a broadcast.
+/// borrowed. exchange(), and so every call that is checked on all ranks, looks for these: what
+/// ranks that are gone have left in a collective is a communication_error, and no verdict. They
+/// also tell who has waited, so that deadline_passed names the ranks that have not come, where all
+/// ranks wait for all others: not in a broadcast.
 class mpi_communicator : public communicator_base<mpi_communicator> {
  public:
   static constexpr bool on_device = false;
@@ -184,12 +71,13 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   /// (docs/performance.md), and what a rank without memory for the whole needs.
   static constexpr offset_t piece = 4 << 20;
 
-  /// A communicator of its own with the members of another: messages of the two never meet. The one
-  /// to choose in doubt. **Collective** over the members of `original`, on which the ranks meet
+  /// A communicator of its own with the members of another: messages of the two never meet. Choose
+  /// this one in doubt. **Collective** over the members of `original`, on which the ranks meet
   /// before MPI begins: an unfinished duplicate would keep MPI from making any other communicator.
-  /// Where a rank does not come, a barrier stays pending on `original`: its collectives cannot be used
-  /// any more on the ranks that have waited, the caller's own neither, and duplicate(), adopt() and
-  /// borrow() refuse it there with a communication_error. Copies made of it before can be used.
+  /// Where a rank does not come, a barrier stays pending on `original`: its collectives cannot be
+  /// used any more on the ranks that have waited, nor those that the caller makes itself, and
+  /// duplicate(), adopt() and borrow() refuse it there with a communication_error. Copies made of
+  /// it before can be used.
   /// \throws invalid_input for MPI_COMM_NULL, an intercommunicator, a bad option; mpi_error;
   /// deadline_passed.
   static mpi_communicator duplicate(MPI_Comm original, const mpi_options& options = {}) {
@@ -197,8 +85,8 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     group_seat seat = detail::mpi::seat_in(original);
     const auto copy = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     try {
-      // Twice: after the first time all have come, after the second one all know, and none has given
-      // up in between.
+      // Twice: after the first time all have come, after the second one all know, and none has
+      // given up in between.
       for (int k = 0; k < 2; ++k) {
         run_alone("MPI_Ibarrier", options,
                   [&](MPI_Request& request) { return MPI_Ibarrier(original, &request); });
@@ -235,7 +123,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   MPI_Comm get() const noexcept { return handle_.get(); }
   std::chrono::milliseconds deadline() const noexcept { return options_.deadline; }
 
-  /// Few bytes of every rank, over on return. The memory is the library's while MPI has it.
+  /// An all-gather of few bytes, complete on return. MPI works on memory of the library.
   void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
     require_usable();
     require_count(bytes);
@@ -270,7 +158,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     }
   }
 
-  /// Everything is over on return of every call.
+  /// Every call has completed when it returns.
   void wait() { require_usable(); }
 
   /// Collective over the members. What all ranks pass is exchanged first, and then the ranks meet
@@ -279,7 +167,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   mpi_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
     const auto named = name_operation("split");
-    auto [place, members] = detail::exchanging::agree_on_split(*this, colour, key);
+    auto [place, members] = members_of_split(*this, colour, key);
     const group_seat seat{std::move(members), me()};
     run("MPI_Ibarrier", [&](MPI_Request& request) { return MPI_Ibarrier(get(), &request); });
     MPI_Comm made = MPI_COMM_NULL;
@@ -311,7 +199,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   }
 
   static void require_options(const mpi_options& options) {
-    require_deadline(options.deadline);
+    detail::require_deadline(options.deadline);
     if (options.largest_count < 1 || options.largest_count > INT_MAX) {
       reject("largest_count", options.largest_count,
              "it must be from 1 to " + std::to_string(INT_MAX) + ", what MPI can count to");
@@ -343,7 +231,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     const auto left = signs_.find_left();
     if (!left) return;
     const communication_error error(std::string(operation()) + who_ + " has met what " +
-                                        detail::exchanging::rank_name(members(), left->first) +
+                                        detail::rank_name(members(), left->first) +
                                         " left behind, which has given up " + left->second +
                                         " and is gone",
                                     where);
@@ -354,12 +242,8 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
   std::string describe_absent() {
     if (!signs_.are_heard()) return "";
     const std::vector<group_rank> absent = signs_.find_absent(options_.deadline);
-    if (absent.empty()) return "the others have come before, and given up";
-    std::string text;
-    for (const group_rank r : absent) {
-      text += (text.empty() ? "" : ", ") + detail::exchanging::rank_name(members(), r);
-    }
-    return text + (absent.size() == 1 ? " has not come" : " have not come");
+    return absent.empty() ? "the others have come before, and given up"
+                          : detail::absent_text(members(), absent);
   }
 
   std::shared_ptr<std::vector<std::byte>> make_bounce(offset_t bytes) {
@@ -373,7 +257,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
 
   /// Waits for a request until the deadline.
   /// \param idle is called now and then
-  /// \returns whether it is over; the code of MPI in `code`
+  /// \returns whether it has completed; the code of MPI in `code`
   template <class Idle>
   static bool wait_for(MPI_Request& request, const mpi_options& options, int& code,
                        const Idle& idle) {
@@ -388,7 +272,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
       return false;
     });
   }
-  /// Runs an operation while there is no object yet.
+  /// Runs an operation before there is an object.
   template <class Start>
   static void run_alone(const std::string& call, const mpi_options& options, const Start& start,
                         source_location where = source_location::current()) {
@@ -415,7 +299,7 @@ class mpi_communicator : public communicator_base<mpi_communicator> {
     give_up(error.reason());
     throw error;
   }
-  /// Starts an operation, and sees to its end.
+  /// Starts an operation, and waits until it completes.
   template <class Start>
   void run(const char* call, const Start& start, needs who = needs::all_ranks,
            source_location where = source_location::current()) {

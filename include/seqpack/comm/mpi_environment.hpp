@@ -1,22 +1,20 @@
 /// \file
-/// MPI as a whole: its errors, its beginning and its end. CMake component: seqpack::mpi.
+/// mpi_environment: MPI from initialisation to finalisation; and its errors. CMake component:
+/// seqpack::mpi.
 #pragma once
 
 #include <mpi.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
-#include <vector>
 
+#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
+#include "seqpack/comm/detail/mpi_process.hpp"
 #include "seqpack/comm/error.hpp"
 #include "seqpack/core/source_location.hpp"
 
@@ -51,87 +49,7 @@ inline void check_mpi(int code, const char* operation,
   if (code != MPI_SUCCESS) throw mpi_error(code, operation, where);
 }
 
-namespace detail::mpi {
-
-/// Keeps what MPI may still use after a deadline, until the process ends.
-inline void keep_forever(std::shared_ptr<void> memory) {
-  static std::mutex mutex;
-  static auto* const kept = new std::vector<std::shared_ptr<void>>();
-  const std::lock_guard lock(mutex);
-  kept->push_back(std::move(memory));
-}
-
-/// Why the first communicator of this process gave up, or nothing. After that, nobody knows who of
-/// the world will come to MPI_Finalize.
-class first_failure {
- public:
-  static void note(const std::string& why) {
-    const std::lock_guard lock(mutex());
-    if (reason().empty()) reason() = why;
-  }
-  static std::string get() {
-    const std::lock_guard lock(mutex());
-    return reason();
-  }
-
- private:
-  static std::mutex& mutex() {
-    static std::mutex m;
-    return m;
-  }
-  static std::string& reason() {
-    static std::string text;
-    return text;
-  }
-};
-
-/// Whether an mpi_environment has chosen that errors of the world come back as codes.
-inline std::atomic<bool> world_has_codes = false;
-
-/// While one of them lives, errors that MPI attributes to no communicator come back as codes: Open
-/// MPI hands those of non-blocking collectives to the handler of MPI_COMM_WORLD, which by default
-/// ends the program. Several threads may wait at a time: the last one puts the handler back. Where
-/// there is an mpi_environment, which has chosen codes for good, there is nothing to do.
-class world_errors_return {
- public:
-  world_errors_return() {
-    if (!needed_) return;
-    shared& s = state();
-    const std::lock_guard lock(s.mutex);
-    if (s.users++ > 0) return;
-    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &s.former);
-    s.changed = s.former != MPI_ERRORS_RETURN;
-    if (s.changed) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  }
-  world_errors_return(const world_errors_return&) = delete;
-  world_errors_return& operator=(const world_errors_return&) = delete;
-  ~world_errors_return() {
-    if (!needed_) return;
-    shared& s = state();
-    const std::lock_guard lock(s.mutex);
-    if (--s.users > 0) return;
-    if (s.changed) MPI_Comm_set_errhandler(MPI_COMM_WORLD, s.former);
-    MPI_Errhandler_free(&s.former);
-  }
-
- private:
-  struct shared {
-    std::mutex mutex;
-    int users = 0;
-    bool changed = false;
-    MPI_Errhandler former = MPI_ERRHANDLER_NULL;
-  };
-  static shared& state() {
-    static shared s;
-    return s;
-  }
-
-  bool needed_ = !world_has_codes.load(std::memory_order_relaxed);
-};
-
-}  // namespace detail::mpi
-
-/// MPI from its initialisation to its end, where the program does not care for that itself. One
+/// Initialises and finalises MPI, for programs that do not do so themselves. One
 /// object at the beginning of main, before any communicator. Errors of MPI_COMM_WORLD come back as
 /// codes and do not end the program; that must stay so.
 ///
@@ -148,7 +66,7 @@ class mpi_environment {
   explicit mpi_environment(int thread_level = MPI_THREAD_FUNNELED,
                            std::chrono::milliseconds deadline = default_deadline)
       : deadline_(deadline) {
-    require_deadline(deadline);
+    detail::require_deadline(deadline);
     int provided = 0;
     check_mpi(MPI_Init_thread(nullptr, nullptr, thread_level, &provided), "MPI_Init_thread");
     if (provided < thread_level) {

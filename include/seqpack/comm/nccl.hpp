@@ -1,573 +1,53 @@
 /// \file
-/// Groups of CUDA devices over NCCL; they move device memory. CMake component: seqpack::nccl. Needs
-/// the toolkit's and NCCL's headers, and no CUDA compiler.
+/// nccl_communicator: groups of CUDA devices over NCCL, which move device memory. CMake component:
+/// seqpack::nccl. Needs the toolkit's and NCCL's headers, and no CUDA compiler.
 #pragma once
 
-#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <climits>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <exception>
-#include <functional>
 #include <iterator>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
-#include "seqpack/comm/detail/record.hpp"
+#include "seqpack/comm/detail/nccl_handle.hpp"
+#include "seqpack/comm/detail/nccl_invitation.hpp"
+#include "seqpack/comm/detail/nccl_neighbours.hpp"
+#include "seqpack/comm/detail/nccl_pools.hpp"
+#include "seqpack/comm/detail/nccl_site.hpp"
+#include "seqpack/comm/detail/nccl_types.hpp"
 #include "seqpack/comm/error.hpp"
+#include "seqpack/comm/nccl_error.hpp"
+#include "seqpack/comm/nccl_type.hpp"
 #include "seqpack/comm/rank.hpp"
+#include "seqpack/comm/split.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/source_location.hpp"
-#include "seqpack/core/view.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/cuda_release.hpp"
+#include "seqpack/exec/detail/open_releases.hpp"
 
 namespace seqpack {
 
-static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
-              "seqpack needs NCCL 2.18, the first one with ncclCommSplit");
-
-/// A call of NCCL that failed, or an operation of NCCL that did later: its code, NCCL's own
-/// message, and where the library made the call.
-class nccl_error : public communication_error {
- public:
-  /// \param comm what NCCL is asked about its last error; it must not have been aborted yet
-  nccl_error(ncclResult_t code, const std::string& operation, ncclComm_t comm = nullptr,
-             source_location where = source_location::current())
-      : communication_error(operation + " failed: " + message(code, comm), where), code_(code) {}
-
-  ncclResult_t code() const noexcept { return code_; }
-
- private:
-  static std::string message(ncclResult_t code, ncclComm_t comm) {
-    const char* const last = ncclGetLastError(comm);
-    const std::string text = last == nullptr ? "" : last;
-    return std::string(ncclGetErrorString(code)) + " (NCCL error " + std::to_string(code) + ")" +
-           (text.empty() ? "" : ": " + text);
-  }
-
-  ncclResult_t code_;
-};
-
-/// \throws nccl_error unless the code is ncclSuccess.
-inline void check_nccl(ncclResult_t code, const char* operation, ncclComm_t comm = nullptr,
-                       source_location where = source_location::current()) {
-  if (code != ncclSuccess) throw nccl_error(code, operation, comm, where);
-}
-
-/// What an NCCL communicator may be told.
+/// Options of an NCCL communicator.
 struct nccl_options {
   /// How long a collective waits for another rank, and how long wait() waits for the stream.
   std::chrono::milliseconds deadline = default_deadline;
 };
-
-/// NCCL's name for a type that it reduces, as `value`. Specialise it for a type of one's own that
-/// is laid out as one of these; all others travel, and cannot be reduced.
-template <class T>
-struct nccl_type {};
-/// Every integer of 1, 4 or 8 bytes; NCCL has none of 2.
-template <std::integral T>
-  requires(!std::same_as<T, bool> && (sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8))
-struct nccl_type<T> {
-  static constexpr ncclDataType_t value =
-      sizeof(T) == 1   ? (std::is_signed_v<T> ? ncclInt8 : ncclUint8)
-      : sizeof(T) == 4 ? (std::is_signed_v<T> ? ncclInt32 : ncclUint32)
-                       : (std::is_signed_v<T> ? ncclInt64 : ncclUint64);
-};
-template <>
-struct nccl_type<float> : std::integral_constant<ncclDataType_t, ncclFloat32> {};
-template <>
-struct nccl_type<double> : std::integral_constant<ncclDataType_t, ncclFloat64> {};
-template <>
-struct nccl_type<__half> : std::integral_constant<ncclDataType_t, ncclFloat16> {};
-template <>
-struct nccl_type<__nv_bfloat16> : std::integral_constant<ncclDataType_t, ncclBfloat16> {};
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0) && CUDART_VERSION >= 11080
-/// On devices of compute capability 9.0 and more.
-template <>
-struct nccl_type<__nv_fp8_e4m3> : std::integral_constant<ncclDataType_t, ncclFloat8e4m3> {};
-/// On devices of compute capability 9.0 and more.
-template <>
-struct nccl_type<__nv_fp8_e5m2> : std::integral_constant<ncclDataType_t, ncclFloat8e5m2> {};
-#endif
-
-namespace detail::nccl {
-
-/// What a reduction can combine.
-template <class T>
-concept reducible = element<T> && requires {
-  { nccl_type<std::remove_cv_t<T>>::value } -> std::convertible_to<ncclDataType_t>;
-};
-
-constexpr ncclRedOp_t operation_of(reduction how) noexcept {
-  return how == reduction::sum ? ncclSum : how == reduction::max ? ncclMax : ncclMin;
-}
-
-/// A device that is current for as long as the object lives. One that cannot become it shows in the
-/// calls that follow: destructors need this too.
-class current_device {
- public:
-  explicit current_device(int device) noexcept {
-    if (cudaGetDevice(&before_) != cudaSuccess) before_ = device;
-    if (before_ != device) cudaSetDevice(device);
-    device_ = device;
-  }
-  current_device(const current_device&) = delete;
-  current_device& operator=(const current_device&) = delete;
-  ~current_device() {
-    if (before_ != device_) cudaSetDevice(before_);
-  }
-
- private:
-  int before_ = 0;
-  int device_ = 0;
-};
-
-using detail::forget;
-using detail::is_of_capture;
-using detail::releasing::relaxed_capture;
-
-/// The number of devices, at least 1.
-inline int count_devices() {
-  int devices = 0;
-  const cudaError_t code = cudaGetDeviceCount(&devices);
-  forget(code);
-  check_cuda(code == cudaSuccess && devices < 1 ? cudaErrorNoDevice : code);
-  return devices;
-}
-inline int find_current_device() {
-  count_devices();
-  int device = 0;
-  check_cuda(cudaGetDevice(&device));
-  return device;
-}
-
-/// Where a communicator works, and for how long.
-struct site {
-  int device = 0;
-  cudaStream_t stream = nullptr;
-  std::chrono::milliseconds deadline = default_deadline;
-
-  /// One of the codes of captures where the stream is being captured: what waits for it, a query
-  /// too, would end the capture. Else cudaSuccess, or the error of earlier work in the stream.
-  cudaError_t ask_capture() const noexcept {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    const cudaError_t code = cudaStreamIsCapturing(stream, &status);
-    forget(code);
-    return code == cudaSuccess && status != cudaStreamCaptureStatusNone
-               ? cudaErrorStreamCaptureUnsupported
-               : code;
-  }
-  bool is_captured() const noexcept { return is_of_capture(ask_capture()); }
-
-  /// cudaErrorNotReady where the stream is busy, else what became of the work in it, which nobody
-  /// can tell during a capture.
-  cudaError_t state() const noexcept {
-    const cudaError_t asked = ask_capture();
-    if (asked != cudaSuccess) return asked;
-    const cudaError_t found = cudaStreamQuery(stream);
-    forget(found);
-    return found;
-  }
-};
-
-/// Memory of the site's device, allocated and freed in the order of its stream; some also for no
-/// bytes, as operator new has it.
-inline std::shared_ptr<void> allocate(const site& at, offset_t bytes,
-                                      source_location where = source_location::current()) {
-  const auto size = static_cast<std::size_t>(std::max(bytes, offset_t{1}));
-  const current_device here(at.device);
-  void* const memory = detail::releasing::allocate(
-      at.stream, [&](void** made) { return cudaMallocAsync(made, size, at.stream); }, where);
-  return {memory, [at](void* p) {
-            const current_device there(at.device);
-            const relaxed_capture undisturbed;
-            detail::releasing::release(p, at.stream);
-          }};
-}
-
-/// Whether NCCL is told to leave the memory of peers alone.
-inline bool reaches_no_peers() {
-  const auto is_set = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr && *value != 0 && std::string_view(value) != "0";
-  };
-  return is_set("NCCL_P2P_DIRECT_DISABLE") || is_set("NCCL_P2P_DISABLE");
-}
-
-/// Whether kernels of one device can use memory of another one.
-inline bool can_reach(int device, int memory) noexcept {
-  int can = 0;
-  forget(cudaDeviceCanAccessPeer(&can, device, memory));
-  return device != memory && can != 0;
-}
-
-/// Whether a device has been given access to a pool's memory; nothing where nobody can tell.
-inline std::optional<bool> has_access(int device, cudaMemPool_t pool) noexcept {
-  cudaMemLocation place{};
-  place.type = cudaMemLocationTypeDevice;
-  place.id = device;
-  cudaMemAccessFlags flags = cudaMemAccessFlagsProtNone;
-  const cudaError_t code = cudaMemPoolGetAccess(&flags, pool, &place);
-  forget(code);
-  if (code != cudaSuccess) return std::nullopt;
-  return flags == cudaMemAccessFlagsProtReadWrite;
-}
-
-/// Gives devices access to a pool's memory, what has been allocated already too.
-inline cudaError_t give_access(cudaMemPool_t pool, std::span<const int> devices) noexcept {
-  const relaxed_capture undisturbed;
-  for (const int device : devices) {
-    if (has_access(device, pool) == true) continue;
-    cudaMemAccessDesc wanted{};
-    wanted.location.type = cudaMemLocationTypeDevice;
-    wanted.location.id = device;
-    wanted.flags = cudaMemAccessFlagsProtReadWrite;
-    const cudaError_t code = cudaMemPoolSetAccess(pool, &wanted, 1);
-    forget(code);
-    if (code != cudaSuccess) return code;
-  }
-  return cudaSuccess;
-}
-
-/// The devices that this process has groups on.
-class group_devices {
- public:
-  static group_devices& of_process() {
-    static group_devices& all = *new group_devices;
-    return all;
-  }
-  void add(int device) {
-    const std::lock_guard lock(mutex_);
-    if (std::ranges::find(devices_, device) == devices_.end()) devices_.push_back(device);
-  }
-  /// Each device can use what cudaMallocAsync gives on every other one, as far as the machine can do
-  /// that. What fails is told by the allocations of groups.
-  void open_all() {
-    const std::lock_guard lock(mutex_);
-    for (const int d : devices_) open_current(d);
-  }
-  /// The same for the current pool of one device, which the program may have changed.
-  cudaError_t open(int device) {
-    const std::lock_guard lock(mutex_);
-    return open_current(device);
-  }
-  /// The same for a pool of the device.
-  cudaError_t open(int device, cudaMemPool_t pool) {
-    const std::lock_guard lock(mutex_);
-    return give_access(pool, peers_of(device));
-  }
-
- private:
-  std::vector<int> peers_of(int device) const {
-    std::vector<int> peers;
-    std::ranges::copy_if(devices_, std::back_inserter(peers),
-                         [&](int d) { return can_reach(d, device); });
-    return peers;
-  }
-  cudaError_t open_current(int device) const {
-    const std::vector<int> peers = peers_of(device);
-    if (peers.empty()) return cudaSuccess;
-    cudaMemPool_t pool = nullptr;
-    const cudaError_t code = cudaDeviceGetMemPool(&pool, device);
-    forget(code);
-    return code == cudaSuccess ? give_access(pool, peers) : code;
-  }
-
-  std::mutex mutex_;
-  std::vector<int> devices_;
-};
-
-/// A rank that is in this process, and its device.
-struct neighbour {
-  world_rank rank;
-  int device = 0;
-};
-
-/// The ranks of a group that is being made that are in this process; they meet by the group's id.
-class neighbours {
- public:
-  /// Adds one. All are there when the group has been made, which none is without the others.
-  static std::shared_ptr<neighbours> join(const ncclUniqueId& id, const neighbour& mine) {
-    static std::mutex& mutex = *new std::mutex;
-    static auto& groups = *new std::map<std::string, std::weak_ptr<neighbours>, std::less<>>;
-    const std::lock_guard lock(mutex);
-    std::erase_if(groups, [](const auto& group) { return group.second.expired(); });
-    std::weak_ptr<neighbours>& place = groups[std::string(id.internal, sizeof id.internal)];
-    std::shared_ptr<neighbours> found = place.lock();
-    if (!found) place = found = std::make_shared<neighbours>();
-    const std::lock_guard own(found->mutex_);
-    found->all_.push_back(mine);
-    return found;
-  }
-  std::vector<neighbour> all() const {
-    const std::lock_guard lock(mutex_);
-    return all_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<neighbour> all_;
-};
-
-/// The pool that memory is from; null where it is from none, or nobody can tell: only the driver
-/// knows, and a runtime that has none says so.
-inline cudaMemPool_t pool_of(const void* memory) noexcept {
-#if CUDART_VERSION >= 12050
-  using question = CUresult (*)(void*, CUpointer_attribute, CUdeviceptr);
-  static const question ask = [] {
-    void* found = nullptr;
-    const cudaError_t code = cudaGetDriverEntryPointByVersion("cuPointerGetAttribute", &found,
-                                                              12000, cudaEnableDefault, nullptr);
-    forget(code);
-    return code == cudaSuccess ? reinterpret_cast<question>(found) : nullptr;
-  }();
-  CUmemoryPool pool = nullptr;
-  if (ask == nullptr || ask(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,
-                            reinterpret_cast<std::uintptr_t>(memory)) != CUDA_SUCCESS) {
-    return nullptr;
-  }
-  return pool;
-#else
-  return nullptr;
-#endif
-}
-
-/// The asynchronous error of a communicator, ncclInProgress, or ncclSuccess.
-inline ncclResult_t state_of(ncclComm_t comm) noexcept {
-  ncclResult_t state = ncclSuccess;
-  const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
-  return asked == ncclSuccess ? state : asked;
-}
-constexpr bool has_failed(ncclResult_t code) noexcept {
-  return code != ncclSuccess && code != ncclInProgress;
-}
-
-/// A call of NCCL that has no deadline of its own, made by a thread of its own, which goes on for
-/// as long as the call does. Where there is no thread to be had, it is over when the object is
-/// made.
-class background_call {
- public:
-  template <class Call>
-  background_call(int device, const Call& call) noexcept {
-    const auto make = [device, call] {
-      const current_device here(device);
-      const relaxed_capture undisturbed;
-      const ncclResult_t code = call();
-      return code == ncclInProgress ? ncclSuccess : code;
-    };
-    try {
-      auto result = std::make_shared<std::atomic<ncclResult_t>>(ncclInProgress);
-      std::thread([make, result] { result->store(make()); }).detach();
-      result_ = std::move(result);
-    } catch (const std::exception&) {
-      made_here_ = make();
-    }
-  }
-
-  /// ncclInProgress until the call has returned.
-  ncclResult_t result() const noexcept { return result_ ? result_->load() : made_here_; }
-  bool is_over() const noexcept { return result() != ncclInProgress; }
-
- private:
-  std::shared_ptr<const std::atomic<ncclResult_t>> result_;
-  ncclResult_t made_here_ = ncclSuccess;
-};
-
-/// An ncclComm_t at its site, and what is to be done with it at the end.
-class handle {
- public:
-  /// None.
-  handle() = default;
-  /// One that a call of NCCL puts there. It is aborted unless ready() follows.
-  explicit handle(const site& at) : handle(at, nullptr, end::abort) {}
-  /// One that is there.
-  handle(const site& at, ncclComm_t comm, bool owned)
-      : handle(at, comm, owned ? end::destroy : end::leave) {}
-  handle(handle&&) noexcept = default;
-  handle& operator=(handle&& other) noexcept {
-    handle taken(std::move(other));
-    std::swap(at_, taken.at_);
-    std::swap(comm_, taken.comm_);
-    std::swap(part_, taken.part_);
-    std::swap(ends_, taken.ends_);
-    return *this;
-  }
-  ~handle() {
-    if (get() == nullptr || ends_ == end::leave) return;
-    if (ends_ == end::destroy && finalize()) {
-      const auto call = start([](ncclComm_t comm) { return ncclCommDestroy(comm); });
-      detail::wait_until(at_.deadline, [&] { return call.is_over(); });
-    } else {
-      abort();
-    }
-  }
-
-  const site& at() const noexcept { return at_; }
-  ncclComm_t get() const noexcept {
-    return comm_ == nullptr ? nullptr : std::atomic_ref(*comm_).load();
-  }
-  /// Where a call of NCCL writes it, at once or from a thread of its own later.
-  ncclComm_t* address() noexcept { return comm_.get(); }
-  /// Its setup is over.
-  void ready() noexcept { ends_ = end::destroy; }
-  /// NCCL makes another one of this one, and may write it until an abort of this one is over.
-  void makes(const handle& part) noexcept { part_ = part.comm_; }
-
-  /// Waits until what NCCL does of this communicator outside of streams is over.
-  /// \param code what the call returned
-  /// \throws nccl_error, deadline_passed
-  void settle(ncclResult_t code, const char* operation, source_location where) const {
-    if (has_failed(code)) throw nccl_error(code, operation, get(), where);
-    const bool over = detail::wait_until(at_.deadline, [&] {
-      code = state_of(get());
-      return code != ncclInProgress;
-    });
-    if (has_failed(code)) throw nccl_error(code, operation, get(), where);
-    if (!over) throw deadline_passed(operation, at_.deadline, where);
-  }
-
-  /// Ends what is in flight, and the communicator with it. The stream goes on without the data.
-  /// \returns what did not come to its end before the deadline passed once more, to be put behind
-  /// the reason of the abort; nothing where all of it did.
-  const char* abort() noexcept {
-    if (get() == nullptr) return "";
-    const background_call call = start_abort();
-    bool busy = false;
-    detail::wait_until(at_.deadline, [&] {
-      busy = ends_ != end::abort && at_.state() == cudaErrorNotReady;
-      return !busy && call.is_over();
-    });
-    if (call.is_over()) return busy ? "; the stream is still busy after an abort" : "";
-    return busy ? "; NCCL has not ended the communicator, and the stream is still busy"
-                : "; NCCL has not ended the communicator";
-  }
-  /// Does not wait for its end.
-  background_call start_abort() noexcept {
-    return start([](ncclComm_t comm) { return ncclCommAbort(comm); });
-  }
-
- private:
-  enum class end { leave, destroy, abort };
-
-  handle(const site& at, ncclComm_t comm, end ends)
-      : at_(at), comm_(std::make_shared<ncclComm_t>(comm)), ends_(ends) {}
-
-  /// The last call for this communicator. What NCCL may write to meanwhile lives as long as it.
-  template <class Call>
-  background_call start(const Call& call) noexcept {
-    ncclComm_t const comm = std::atomic_ref(*comm_).exchange(nullptr);
-    return {at_.device, [call, comm, written = std::pair(comm_, part_)] { return call(comm); }};
-  }
-
-  /// Lets everything come to its end.
-  /// \returns whether it did, without errors, before the deadline passed.
-  bool finalize() const noexcept {
-    ncclComm_t const comm = get();
-    if (!at_.is_captured()) {
-      detail::wait_until(at_.deadline, [&] {
-        return has_failed(state_of(comm)) || at_.state() != cudaErrorNotReady;
-      });
-      if (at_.state() != cudaSuccess) return false;
-    }
-    if (state_of(comm) != ncclSuccess) return false;
-    const background_call call(at_.device, [comm] { return ncclCommFinalize(comm); });
-    detail::wait_until(at_.deadline, [&] {
-      return call.is_over() && (has_failed(call.result()) || state_of(comm) != ncclInProgress);
-    });
-    return call.result() == ncclSuccess && state_of(comm) == ncclSuccess;
-  }
-
-  site at_;
-  std::shared_ptr<ncclComm_t> comm_;
-  std::shared_ptr<ncclComm_t> part_;
-  end ends_ = end::leave;
-};
-
-/// Calls return where they would wait for other ranks.
-inline ncclConfig_t non_blocking() noexcept {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  return config;
-}
-
-inline void require_size(const char* name, offset_t size) {
-  if (size < 1 || size > INT_MAX) {
-    reject(name, size, "it must be from 1 to " + std::to_string(INT_MAX));
-  }
-}
-
-/// One rank's part in making a group over another one: the id, from rank 0, and what went wrong.
-struct invitation {
-  ncclUniqueId id{};
-  cudaError_t cuda = cudaSuccess;
-  ncclResult_t nccl = ncclSuccess;
-  int device = 0;
-
-  void write(detail::records::writer& to) const {
-    to.raw(&id, sizeof id);
-    to.put(static_cast<std::int32_t>(cuda));
-    to.put(static_cast<std::int32_t>(nccl));
-  }
-  /// The device is of no use to others.
-  static invitation read(detail::records::reader& from) {
-    invitation r;
-    from.raw(&r.id, sizeof r.id);
-    r.cuda = static_cast<cudaError_t>(
-        from.get<std::int32_t>("code of CUDA", 0, static_cast<std::int32_t>(cudaErrorUnknown)));
-    r.nccl = static_cast<ncclResult_t>(
-        from.get<std::int32_t>("code of NCCL", 0, static_cast<std::int32_t>(ncclNumResults) - 1));
-    return r;
-  }
-};
-
-inline invitation invite(bool makes_id) {
-  invitation mine{};
-  try {
-    mine.device = find_current_device();
-  } catch (const cuda_error& e) {
-    mine.cuda = e.code();
-    return mine;
-  }
-  if (makes_id) mine.nccl = ncclGetUniqueId(&mine.id);
-  return mine;
-}
-
-/// The same verdict on all ranks, but for a rank without a device, which throws its own error.
-inline void require_all(const std::vector<invitation>& all, const group_members& members,
-                        const invitation& mine) {
-  check_cuda(mine.cuda);
-  for (std::size_t r = 0; r < all.size(); ++r) {
-    if (all[r].cuda == cudaSuccess) continue;
-    const group_rank rank{static_cast<offset_t>(r)};
-    throw communication_error(detail::exchanging::rank_name(members, rank) +
-                              " has no device: CUDA error " + cudaGetErrorName(all[r].cuda));
-  }
-  check_nccl(all.front().nccl, "ncclGetUniqueId on rank 0");
-}
-
-}  // namespace detail::nccl
 
 /// A group of CUDA devices, one for each rank. Ranks are processes, or threads of one process. One
 /// thread at a time may use it.
@@ -588,15 +68,16 @@ inline void require_all(const std::vector<invitation>& all, const group_members&
 /// destroyed before the communicator.
 ///
 /// **After an error** (nccl_error, deadline_passed, a cuda_error of the stream) the communicator
-/// has been aborted, and refuses everything. Its operations have come to their end without their
-/// data, so that no memory is in flight any more. Outputs may be half written. The abort, and what
-/// else is in the stream, are given the deadline once more. NCCL's own abort has none: it may wait
-/// for other work on the device, and for ranks of the node that live and do not come to theirs.
-/// When the time is over, it goes on in a thread that is left alone; that thread, NCCL's
-/// communicator and what NCCL has allocated for it are kept until the abort or the process ends.
-/// The reason that all further calls give then ends with "NCCL has not ended the communicator", or
-/// with "the stream is still busy": memory that was passed to operations may be in use for as long
-/// as the stream is.
+/// has been aborted, and refuses everything. deadline_passed names the ranks of this process that
+/// have begun fewer operations; of others, and of groups that were adopted or borrowed, nothing is
+/// known. Its operations have come to their end without their data, so that no memory is in flight
+/// any more. Outputs may be half written. The abort, and what else is in the stream, are given the
+/// deadline once more. NCCL's own abort has none: it may wait for other work on the device, and for
+/// ranks of the node that live and do not come to theirs. When the time has passed, it goes on in a
+/// thread that is left alone; that thread, NCCL's communicator and what NCCL has allocated for it
+/// are kept until the abort or the process ends. The reason that all further calls give then ends
+/// with "NCCL has not ended the communicator", or with "the stream is still busy": memory that was
+/// passed to operations may be in use for as long as the stream is.
 ///
 /// **The destructor** waits for what is in the stream, and then for the other ranks of the process
 /// or node to destroy theirs, each up to the deadline; then it aborts. It says nothing of an abort
@@ -607,11 +88,11 @@ inline void require_all(const std::vector<invitation>& all, const group_members&
 /// **Memory of pools**: between devices of one process NCCL may use a rank's memory from another
 /// device, which memory of a stream-ordered pool refuses until the pool is told otherwise. The
 /// devices that a process makes groups on are given access to the current pool of one another,
-/// cudaMallocAsync's, when a group is made, and whenever allocate() finds another pool there. A pool
-/// of one's own needs give_access(). Memory of a pool that a device of the group in this process
-/// cannot use is refused: invalid_input on this rank alone before anything is sent, and
-/// collective_mismatch on all ranks from broadcast_tensor. Memory of graphs, and of groups that were
-/// adopted or borrowed, is not looked at, nor any where the runtime knows no driver, or where
+/// that of cudaMallocAsync, when a group is made, and whenever allocate() finds another pool there.
+/// A pool of the program's own needs give_access(). Memory of a pool that a device of the group in
+/// this process cannot use is refused: invalid_input on this rank alone before anything is sent,
+/// and collective_mismatch on all ranks from broadcast_tensor. Memory of graphs, and of groups that
+/// were adopted or borrowed, is not looked at, nor any where the runtime knows no driver, or where
 /// NCCL_P2P_DIRECT_DISABLE or NCCL_P2P_DISABLE is set to 1 in the environment, since NCCL then
 /// leaves such memory to its own device.
 ///
@@ -635,7 +116,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// then been aborted, with the deadline once more.
   static nccl_communicator create(const ncclUniqueId& id, offset_t size, group_rank rank,
                                   cudaStream_t stream, const nccl_options& options = {}) {
-    require_deadline(options.deadline);
+    detail::require_deadline(options.deadline);
     detail::nccl::require_size("size", size);
     group_members members = group_members::all(size);
     members.require(rank, "rank");
@@ -650,10 +131,10 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// is no device, on which the other ranks throw communication_error; nccl_error; deadline_passed.
   template <communicator C>
   static nccl_communicator over(C& other, cudaStream_t stream, const nccl_options& options = {}) {
-    require_deadline(options.deadline);
+    detail::require_deadline(options.deadline);
     const group_rank rank = other.rank();
     const detail::nccl::invitation mine = detail::nccl::invite(rank.value == 0);
-    const auto all = detail::exchanging::exchange_records(other, "nccl_communicator::over", mine);
+    const auto all = detail::exchange_records(other, "nccl_communicator::over", mine);
     detail::nccl::require_all(all, other.members(), mine);
     return join(all.front().id, {other.members(), other.members().to_world(rank)},
                 {mine.device, stream, options.deadline});
@@ -668,7 +149,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   static std::vector<nccl_communicator> local(std::span<const int> devices,
                                               std::span<const cudaStream_t> streams,
                                               const nccl_options& options = {}) {
-    require_deadline(options.deadline);
+    detail::require_deadline(options.deadline);
     require_sites(devices, streams);
     ncclUniqueId id;
     check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
@@ -677,16 +158,17 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
       handles.emplace_back(detail::nccl::site{devices[k], streams[k], options.deadline});
     }
     join_all(id, handles);
-    std::vector<detail::nccl::neighbour> all;
+    std::vector<detail::nccl::neighbours> here;
     for (const int device : devices) {
-      all.push_back({world_rank{std::ssize(all)}, device});
+      here.emplace_back(id, detail::nccl::neighbour{world_rank{std::ssize(here)}, device});
       detail::nccl::group_devices::of_process().add(device);
     }
     detail::nccl::group_devices::of_process().open_all();
     std::vector<nccl_communicator> ranks;
-    for (detail::nccl::handle& h : handles) {
-      const world_rank me{std::ssize(ranks)};
-      ranks.push_back({std::move(h), {group_members::all(std::ssize(devices)), me}, all});
+    for (std::size_t k = 0; k < handles.size(); ++k) {
+      const world_rank me{static_cast<offset_t>(k)};
+      ranks.push_back(
+          {std::move(handles[k]), {group_members::all(std::ssize(devices)), me}, here[k]});
     }
     return ranks;
   }
@@ -711,7 +193,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
 
   /// Gives the other devices that this process has groups on access to the memory of a pool of the
   /// communicator's device, what is there and what comes, so that the group can move memory of a
-  /// device_pool, or of any pool of one's own. Not collective.
+  /// device_pool, or of any other pool. Not collective.
   /// \throws cuda_error
   void give_access(cudaMemPool_t pool) const {
     check_cuda(detail::nccl::group_devices::of_process().open(at().device, pool));
@@ -732,7 +214,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
                                   : memory_location::on_device(found.device);
   }
 
-  /// The group's device as the current one, for as long as the result lives.
+  /// Makes the group's device the current one, for as long as the result lives.
   [[nodiscard]] detail::nccl::current_device make_current() const {
     return detail::nccl::current_device(at().device);
   }
@@ -742,8 +224,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   cudaStream_t stream() const noexcept { return at().stream; }
   std::chrono::milliseconds deadline() const noexcept { return at().deadline; }
 
-  /// Few bytes of every rank, in host memory, over on return, as is everything before in the
-  /// stream.
+  /// An all-gather of few bytes of host memory. It has completed on return, as has everything
+  /// preceding it in the stream.
   /// \throws deadline_passed, nccl_error; cuda_error, also for a rank without memory for it, after
   /// which the others wait for it until their deadline; it must not be captured.
   void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
@@ -774,8 +256,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     broadcast_pieces(bytes, root, [&](offset_t) { return bounce.get(); });
   }
 
-  /// Until everything in the stream is over, the caller's own work too.
-  /// \throws deadline_passed where it is not before the deadline; nccl_error for an asynchronous
+  /// Returns when everything in the stream has completed, the caller's own work too.
+  /// \throws deadline_passed where it has not before the deadline; nccl_error for an asynchronous
   /// error; cuda_error for one of the stream, and, leaving all as it is, where the stream is being
   /// captured.
   void wait() {
@@ -791,7 +273,9 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     });
     if (detail::nccl::has_failed(group))
       fail(nccl_error(group, "an operation in the stream", get()));
-    if (!over) fail(deadline_passed(operation_text("the stream"), at().deadline));
+    if (!over) {
+      fail(deadline_passed(operation_text("the stream"), at().deadline, describe_absent()));
+    }
     if (detail::nccl::is_of_capture(work)) throw cuda_error(work);  // it began while this waited
     check(work);
     detail::releasing::open_releases::of_process().free_held(stream());
@@ -806,17 +290,19 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   /// captured.
   nccl_communicator split(std::optional<offset_t> colour, offset_t key) {
     require_usable();
-    auto [place, members] = detail::exchanging::agree_on_split(*this, colour, key);
+    auto [place, members] = members_of_split(*this, colour, key);
     group_seat seat{std::move(members), me()};
     const int my_colour = place ? static_cast<int>(*place) : NCCL_SPLIT_NOCOLOR;
     const int my_key = place ? static_cast<int>(seat.rank()->value) : 0;
     ncclConfig_t config = detail::nccl::non_blocking();
     detail::nccl::handle made(at());
     handle_.makes(made);
+    ++splits_;
+    auto here = place ? here_.part(splits_, *place) : detail::nccl::neighbours();
     run("ncclCommSplit",
         [&] { return ncclCommSplit(get(), my_colour, my_key, made.address(), &config); });
     if (place) finish_split(made);
-    return {std::move(made), std::move(seat), others_};
+    return {std::move(made), std::move(seat), std::move(here)};
   }
 
   /// Memory of the device, allocated and freed in the order of the stream; it may outlive the
@@ -836,17 +322,14 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
  private:
   friend communicator_base<nccl_communicator>;
   /// What the library's own exchanges need of each rank.
-  static constexpr offset_t usual_exchange = sizeof(detail::exchanging::envelope);
+  static constexpr offset_t usual_exchange = sizeof(detail::envelope);
 
-  /// \param here the ranks of this process, where they are known
-  nccl_communicator(detail::nccl::handle handle, group_seat seat,
-                    const std::vector<detail::nccl::neighbour>& here)
-      : communicator_base(std::move(seat)), handle_(std::move(handle)) {
-    if (here.empty() || detail::nccl::reaches_no_peers()) return;
-    std::ranges::copy_if(here, std::back_inserter(others_),
+  nccl_communicator(detail::nccl::handle handle, group_seat seat, detail::nccl::neighbours here)
+      : communicator_base(std::move(seat)), handle_(std::move(handle)), here_(std::move(here)) {
+    if (detail::nccl::reaches_no_peers()) return;
+    std::ranges::copy_if(here_.all(), std::back_inserter(others_),
                          [&](const detail::nccl::neighbour& other) {
-                           return members().contains(other.rank) &&
-                                  detail::nccl::can_reach(other.device, at().device);
+                           return detail::nccl::can_reach(other.device, at().device);
                          });
     std::ranges::sort(others_, {}, [](const detail::nccl::neighbour& n) { return n.rank.value; });
   }
@@ -868,7 +351,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   static nccl_communicator join(const ncclUniqueId& id, group_seat seat,
                                 const detail::nccl::site& at) {
     // Before the setup, which is over on no rank before all have begun it: then all are known.
-    const auto here = detail::nccl::neighbours::join(id, {seat.me, at.device});
+    detail::nccl::neighbours here(id, {seat.me, at.device});
     detail::nccl::group_devices::of_process().add(at.device);
     detail::nccl::handle made(at);
     ncclConfig_t config = detail::nccl::non_blocking();
@@ -878,7 +361,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     made.settle(code, "ncclCommInitRankConfig", source_location::current());
     made.ready();
     detail::nccl::group_devices::of_process().open_all();
-    return {std::move(made), std::move(seat), here->all()};
+    return {std::move(made), std::move(seat), std::move(here)};
   }
   static void join_all(const ncclUniqueId& id, std::vector<detail::nccl::handle>& handles) {
     ncclConfig_t config = detail::nccl::non_blocking();
@@ -915,7 +398,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   }
   static nccl_communicator wrap(ncclComm_t comm, bool owned, cudaStream_t stream,
                                 const nccl_options& options) {
-    require_deadline(options.deadline);
+    detail::require_deadline(options.deadline);
     if (comm == nullptr) reject("communicator", "null", "it must be one");
     detail::nccl::count_devices();
     detail::nccl::site at{0, stream, options.deadline};
@@ -964,16 +447,26 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     fail(error, error.what());
   }
 
+  /// What is known of the ranks that this one has waited for in vain: those of this process that
+  /// have begun fewer operations.
+  std::string describe_absent() const {
+    const std::vector<group_rank> behind = here_.find_behind(members());
+    return behind.empty() ? "" : detail::absent_text(members(), behind);
+  }
+
   /// Puts an operation into the stream.
   template <class Start>
   void run(const char* call, const Start& start,
            source_location where = source_location::current()) {
     require_usable();
+    here_.begin();
     const detail::nccl::current_device here(at().device);
     const std::string text = operation_text(call);
     try {
       handle_.settle(ncclSuccess, text.c_str(), where);
       handle_.settle(start(), text.c_str(), where);
+    } catch (const deadline_passed&) {
+      fail(deadline_passed(text, at().deadline, describe_absent(), where));
     } catch (const communication_error& e) {
       give_up(e.reason());
       throw;
@@ -1019,7 +512,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
     }
   }
 
-  /// Device memory for the exchanges, so many bytes at least.
+  /// Device memory for the exchanges, at least `bytes` bytes.
   std::byte* reserve(offset_t bytes) {
     if (bytes > reserved_) {
       try {
@@ -1086,6 +579,8 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   std::shared_ptr<void> memory_;
   offset_t reserved_ = 0;
   detail::nccl::handle handle_;
+  detail::nccl::neighbours here_;
+  offset_t splits_ = 0;
   std::vector<detail::nccl::neighbour>
       others_;  ///< in this process, on devices that can use own memory
   std::string broken_;

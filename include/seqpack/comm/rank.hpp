@@ -1,9 +1,10 @@
 /// \file
-/// Ranks that cannot be mixed up: a rank inside of a group, and a rank in the world.
+/// Typed ranks: a rank inside of a group, and a rank in the world.
 #pragma once
 
 #include <algorithm>
 #include <compare>
+#include <concepts>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,23 +20,26 @@ namespace seqpack {
 struct group_rank {
   offset_t value = 0;
   friend constexpr auto operator<=>(group_rank, group_rank) = default;
-  // Of its own: nvcc 13.0 loses the one that the line above implies.
+  // Declared: nvcc 13.0 loses the one that the line above implies.
   friend constexpr bool operator==(group_rank, group_rank) = default;
 };
 
-/// A rank among all processes or devices that take part: what all groups are made from.
+/// A rank among all processes or devices that take part, from which all groups are made.
 struct world_rank {
   offset_t value = 0;
   friend constexpr auto operator<=>(world_rank, world_rank) = default;
-  // Of its own: nvcc 13.0 loses the one that the line above implies.
+  // Declared: nvcc 13.0 loses the one that the line above implies.
   friend constexpr bool operator==(world_rank, world_rank) = default;
 };
 
-/// Who belongs to a group, in the order of the group's ranks, and with it the only way from one
-/// kind of rank to the other.
+/// A rank of the group, or of the world.
+template <class R>
+concept any_rank = std::same_as<R, group_rank> || std::same_as<R, world_rank>;
+
+/// The members of a group in the order of its ranks. It converts one kind of rank to the other.
 class group_members {
  public:
-  /// Nobody.
+  /// No members.
   group_members() = default;
   /// \param members the world rank of group rank 0, of group rank 1, ...
   /// \throws invalid_input for a member that is negative or named twice.

@@ -1,5 +1,5 @@
 /// \file
-/// The group of one: what a program without other ranks uses, and no dependency.
+/// self_communicator: the group of one, for programs without other ranks. No dependency.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace seqpack {
 
-/// One rank, itself. Collectives copy, or do nothing where source and target are the same array;
-/// only copies need host memory.
+/// A group of one rank. Collectives copy, or do nothing where source and target are the same array;
+/// copies need host memory.
 class self_communicator : public communicator_base<self_communicator> {
  public:
   static constexpr bool on_device = false;
-  /// Nothing is combined with anything.
+  /// There is nothing to combine.
   template <class T>
   static constexpr bool reduces = element<T>;
 

@@ -1,5 +1,5 @@
 /// \file
-/// Tensors of any shape and of a static or a run-time element type: what broadcast_tensor moves.
+/// Tensors of any shape, of a static or a run-time element type, which broadcast_tensor moves.
 #pragma once
 
 #include <array>
@@ -23,20 +23,8 @@ namespace seqpack {
 /// The largest number of dimensions of a tensor.
 inline constexpr int max_dims = 8;
 
-namespace detail {
-
-inline std::string to_string(std::span<const offset_t> numbers) {
-  std::string text = "[";
-  for (const offset_t n : numbers) {
-    text += (text.size() > 1 ? ", " : "") + std::to_string(n);
-  }
-  return text + "]";
-}
-
-}  // namespace detail
-
-/// From 0 to 8 dimensions; with 0 of them it is one element. Trivially copyable, so that it
-/// travels.
+/// From 0 to 8 dimensions; with 0 of them it is one element. Trivially copyable, so that
+/// ranks can exchange it.
 class tensor_shape {
  public:
   /// No dimensions: one element.
@@ -62,7 +50,13 @@ class tensor_shape {
   }
   constexpr offset_t elements() const noexcept { return elements_; }
   /// "[2, 4]"
-  std::string to_string() const { return detail::to_string(extents()); }
+  std::string to_string() const {
+    std::string text = "[";
+    for (const offset_t extent : extents()) {
+      text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+    }
+    return text + "]";
+  }
 
   friend constexpr bool operator==(const tensor_shape&, const tensor_shape&) = default;
 
@@ -203,12 +197,14 @@ tensor_view(const M&) -> tensor_view<typename M::element_type>;
 template <element T>
 tensor_view(const basic_tensor<tensor_view<T>>&) -> tensor_view<T>;
 
-/// A tensor, and its memory where that is not somebody else's: a handle that moves.
+/// A tensor, and its memory where it owns that. Movable, not copyable. It is no workspace, as its
+/// memory comes from a communicator, whose ranks must reach it, or stays the caller's, and only the
+/// root of a broadcast knows shape and element type beforehand.
 template <class View>
 class basic_tensor {
  public:
   basic_tensor() = default;
-  /// \param view what it is
+  /// \param view the tensor
   /// \param memory keeps the elements alive; none where the caller does
   explicit basic_tensor(const View& view, std::shared_ptr<void> memory = nullptr)
       : view_(view), memory_(std::move(memory)) {}
@@ -220,7 +216,7 @@ class basic_tensor {
   const tensor_shape& shape() const noexcept { return view_.shape; }
   /// What keeps the elements alive; none where the caller does.
   const std::shared_ptr<void>& memory() const noexcept { return memory_; }
-  /// Whether its memory lives and dies with it.
+  /// Whether it owns its memory.
   bool owns_memory() const noexcept { return memory_ != nullptr; }
   /// All elements, in the order of the dimensions; dense tensors of static type, where their memory
   /// can be reached.

@@ -1,6 +1,6 @@
 /// \file
-/// Where memory of a device comes from, in the order of a stream. Needs the toolkit's headers, and
-/// no CUDA compiler.
+/// Sources of device memory and of pinned memory in the order of a stream. Needs the headers of the
+/// CUDA toolkit, but no CUDA compiler.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,18 +14,41 @@
 
 #include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
-#include "seqpack/exec/cuda_release.hpp"
+#include "seqpack/exec/detail/open_releases.hpp"
 
 namespace seqpack {
 
-/// A source of memory in stream order, as cuda::mr and RMM have them: memory handed back may be used
-/// again where the stream has got there. It is copied, so it must be a handle.
+namespace detail {
+
+template <class R>
+concept stream_first = requires(R r, void* p, std::size_t n, cudaStream_t s) {
+  { r.allocate(s, n, n) } -> std::convertible_to<void*>;
+  r.deallocate(s, p, n, n);
+};
+template <class R>
+concept stream_last = requires(R r, void* p, std::size_t n, cudaStream_t s) {
+  { r.allocate_async(n, n, s) } -> std::convertible_to<void*>;
+  r.deallocate_async(p, n, n, s);
+};
+
+}  // namespace detail
+
+/// A source of memory in the order of a stream, as cuda::mr and RMM have them: memory that was given
+/// back may be used again once the stream reaches that point. It is copied, so it must be a handle.
+/// Either form is taken, the first one where a resource has both:
+///
+/// - `r.allocate(stream, bytes, alignment)`, `r.deallocate(stream, p, bytes, alignment)`: CCCL from
+///   3.1 on and today's RMM
+/// - `r.allocate_async(bytes, alignment, stream)`, `r.deallocate_async(p, bytes, alignment, stream)`:
+///   CCCL up to 3.0, RMM up to 25
+///
+/// The library asks for an alignment of 256 bytes. Allocating may throw anything, and the call that needed
+/// the memory then gives back what it has; giving back is called by destructors and must not throw.
+/// Both are called on the host, by whatever thread calls the library, and during a capture of the
+/// stream too.
 template <class R>
 concept stream_memory_resource =
-    std::copy_constructible<R> && requires(R r, void* p, std::size_t n, cudaStream_t s) {
-      { r.allocate_async(n, n, s) } -> std::convertible_to<void*>;
-      r.deallocate_async(p, n, n, s);
-    };
+    std::copy_constructible<R> && (detail::stream_first<R> || detail::stream_last<R>);
 
 /// A source of device memory. Models: stream_ordered_memory, device_pool; RMM's by their handles.
 template <class R>
@@ -56,7 +79,7 @@ struct stream_ordered_memory {
   }
 };
 
-/// What a device_pool may be told.
+/// Options of a device_pool.
 struct device_pool_options {
   /// Bytes that the pool keeps when the host has waited; more goes back to the system.
   std::uint64_t release_threshold = std::numeric_limits<std::uint64_t>::max();
@@ -107,5 +130,29 @@ class device_pool {
  private:
   std::shared_ptr<std::remove_pointer_t<cudaMemPool_t>> pool_;
 };
+
+namespace detail {
+
+/// What a resource aligns memory to: as much as cudaMalloc does.
+inline constexpr std::size_t stream_alignment = 256;
+
+/// Memory of a resource, given back in the order of the stream when its last owner goes.
+template <stream_memory_resource R>
+std::shared_ptr<void> allocate(R resource, cudaStream_t stream, std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  if constexpr (stream_first<R>) {
+    void* const p = resource.allocate(stream, bytes, stream_alignment);
+    return {p, [resource, stream, bytes](void* q) mutable {
+              resource.deallocate(stream, q, bytes, stream_alignment);
+            }};
+  } else {
+    void* const p = resource.allocate_async(bytes, stream_alignment, stream);
+    return {p, [resource, stream, bytes](void* q) mutable {
+              resource.deallocate_async(q, bytes, stream_alignment, stream);
+            }};
+  }
+}
+
+}  // namespace detail
 
 }  // namespace seqpack

@@ -1,11 +1,9 @@
 /// \file
-/// Memory where an executor works, with an owner, and the way of small results to the host.
+/// Memory where an executor works: its owner, fills, and small results on the host.
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <memory>
-#include <new>
 #include <span>
 #include <type_traits>
 
@@ -15,27 +13,11 @@
 
 namespace seqpack {
 
-/// How an executor gets memory, and how its results come to the host. This form serves every
-/// executor of the host; cuda_stream has its own.
-template <class E>
-struct executor_memory {
-  static_assert(host_executor<E>,
-                "memory on a device comes from a cuda_stream, which knows a memory resource");
-
-  /// Memory for so many bytes, aligned to a cache line, not initialised.
-  static std::shared_ptr<void> allocate(const E&, offset_t bytes) {
-    static constexpr std::align_val_t line{64};
-    return {::operator new(static_cast<std::size_t>(bytes), line),
-            [](void* p) { ::operator delete(p, line); }};
-  }
-  /// Copies results to the host once all that was put before it is over.
-  static void read(const E&, void* to, const void* from, offset_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
-  }
-};
-
-/// Memory that lives as long as it is needed: an array of elements where an executor works. Copies
-/// share it. The elements are not initialised.
+/// An array of elements where an executor works, and its owner: the library's one owner of memory
+/// that an executor allocates. Copies share the memory, as an operation's result may outlive what
+/// made it, and the type says nothing of the executor. The elements are not initialised.
+///
+/// The other owner, tensor, holds what a communicator allocates; see comm/tensor.hpp.
 template <element T>
 class workspace {
  public:
@@ -43,14 +25,18 @@ class workspace {
   /// Allocates; nothing where `size` is 0.
   template <executor E>
   workspace(const E& where, offset_t size) : size_(size) {
+    static_assert(memory_executor<E>,
+                  "executor_traits of this executor has no memory: those of a host executor derive "
+                  "from host_executor_traits; on a device pass a cuda_stream, which knows a memory "
+                  "resource");
     if (size > 0) {
       memory_ =
-          executor_memory<std::remove_cvref_t<E>>::allocate(where, size * offset_t{sizeof(T)});
+          executor_traits<std::remove_cvref_t<E>>::allocate(where, size * offset_t{sizeof(T)});
     }
   }
 
   T* data() const noexcept { return static_cast<T*>(memory_.get()); }
-  /// For who must keep the memory.
+  /// Keeps the memory alive.
   const std::shared_ptr<void>& owner() const noexcept { return memory_; }
   offset_t size() const noexcept { return size_; }
   row_view<T> rows() const { return {data(), size_}; }
@@ -63,11 +49,11 @@ class workspace {
   offset_t size_ = 0;
 };
 
-/// Copies `count` elements to the host once everything that was put into the executor before it is
-/// over, and waits for that.
-template <executor E, element T>
+/// Copies `count` elements to the host once all that was put into the executor before has finished,
+/// and waits for that.
+template <memory_executor E, element T>
 void read_back(const E& where, T* to, const T* from, offset_t count) {
-  executor_memory<std::remove_cvref_t<E>>::read(where, to, from, count * offset_t{sizeof(T)});
+  executor_traits<std::remove_cvref_t<E>>::read(where, to, from, count * offset_t{sizeof(T)});
 }
 
 namespace detail {
@@ -80,7 +66,6 @@ struct fill_operation {
 
   offset_t rows() const noexcept { return out.rows; }
   offset_t row_bytes() const noexcept { return sizeof(T); }
-  offset_t units() const noexcept { return out.rows; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) out.data[first] = value;
   }

@@ -1,5 +1,5 @@
 /// \file
-/// Pinned memory of the host, from which copies to a device never wait.
+/// Pools of pinned host memory, from which copies to a device never wait.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,12 +11,12 @@
 
 #include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
-#include "seqpack/exec/cuda_release.hpp"
+#include "seqpack/exec/detail/open_releases.hpp"
 
 namespace seqpack {
 
-/// Blocks of pinned memory that are used again once the stream that they were handed back in has
-/// got there. It never waits: where no block is free it takes another. A handle; copies share the
+/// Blocks of pinned memory that are used again once the stream that they were given back in reaches
+/// that point. It never waits: where no block is free it takes another. A handle; copies share the
 /// blocks, which stay until the last copy is gone. Safe to use from several threads.
 ///
 /// Taking a block asks the driver for memory only while the pool grows, which can take long;
@@ -43,9 +43,9 @@ class pinned_pool {
     }
     return blocks_->add(bytes, device);
   }
-  /// The block is free for others once all that is in the stream now is over; in a capture, once the
-  /// next call of the pool for this stream after it finds that so. Where that cannot be told, the
-  /// block is never used again, and the next allocation in the stream throws.
+  /// The block is free for others once all that is in the stream now has finished; in a capture,
+  /// once the next call of the pool for this stream after it finds that so. Where that cannot be
+  /// told, the block is never used again, and the next allocation in the stream throws.
   void deallocate_async(void* p, std::size_t, std::size_t, cudaStream_t stream) const noexcept {
     const std::lock_guard lock(blocks_->mutex);
     for (block& b : blocks_->all) {
@@ -129,7 +129,7 @@ class pinned_pool {
   std::shared_ptr<shared_blocks> blocks_;
 };
 
-/// The pool of the process, for who names no other. Its blocks stay until the process ends.
+/// The pool of the process, the default of cuda_stream. Its blocks stay until the process ends.
 struct process_pinned_memory {
   void* allocate_async(std::size_t bytes, std::size_t alignment, cudaStream_t stream) const {
     return pool().allocate_async(bytes, alignment, stream);

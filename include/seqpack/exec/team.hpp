@@ -1,6 +1,6 @@
 /// \file
-/// Threads that work on one row together, and the calling thread as such a group, so that the same
-/// function runs on a device and, in tests, on the host.
+/// Teams of threads that work on one row together, and the calling thread as a team, so that the same
+/// function runs on a device and on the host.
 #pragma once
 
 #include <concepts>
@@ -22,7 +22,7 @@ inline constexpr bool divides_16_bytes = 16 % sizeof(T) == 0 && std::alignment_o
 template <class T>
 inline constexpr int length = divides_16_bytes<T> ? 16 / static_cast<int>(sizeof(T)) : 1;
 
-/// What the functions of a concept's check may be.
+/// A function of any arguments, for the check of the concept.
 struct archetype {
   template <class... A>
   SEQPACK_HD float operator()(const A&...) const {
@@ -35,25 +35,25 @@ struct archetype {
 /// Threads of a device that work on one row together, or one thread. All of them call the members
 /// that say so, in the same order and with the same sizes.
 ///
-/// - `group.rank()`: which one this is, from 0 to `group.size()` - 1
-/// - `group.reduce(value, combine)`: what all threads' values combine to, on every thread the same
+/// - `threads.rank()`: which one this is, from 0 to `threads.size()` - 1
+/// - `threads.reduce(value, combine)`: what all threads' values combine to, on every thread the same
 ///   bits; the order of combining depends on size() alone. Called by all threads
-/// - `group.read_row(x, n, chunk, rest)`: x[0], ..., x[n - 1] as chunks of neighbours, the last of
+/// - `threads.read_row(x, n, chunk, rest)`: x[0], ..., x[n - 1] as chunks of neighbours, the last of
 ///   which may be shorter: with those of this thread, rising, calls chunk(pointer to
 ///   detail::length<T> elements) or, for any of them, rest(pointer, how many they are). Chunk c
 ///   is thread c % size()'s, wherever in memory the row is. Called by all threads
-/// - `group.rewrite_row(x, out, n, f)`: out[first + k] = f(first, k, x[first + k]), each element
+/// - `threads.rewrite_row(x, out, n, f)`: out[first + k] = f(first, k, x[first + k]), each element
 ///   read and written by one thread, so that out may be x; k is small. Called by all threads
-/// - `group.fill_row(out, n, value)`: out[0], ..., out[n - 1] = value. Called by all threads
-template <class G>
-concept team = requires(const G& group, double value, double (*combine)(double, double),
+/// - `threads.fill_row(out, n, value)`: out[0], ..., out[n - 1] = value. Called by all threads
+template <class T>
+concept team = requires(const T& threads, double value, double (*combine)(double, double),
                         const float* x, float* out, offset_t n, detail::archetype f) {
-  { group.rank() } -> std::same_as<int>;
-  { group.size() } -> std::same_as<int>;
-  { group.reduce(value, combine) } -> std::same_as<double>;
-  group.read_row(x, n, f, f);
-  group.rewrite_row(x, out, n, f);
-  group.fill_row(out, n, *x);
+  { threads.rank() } -> std::same_as<int>;
+  { threads.size() } -> std::same_as<int>;
+  { threads.reduce(value, combine) } -> std::same_as<double>;
+  threads.read_row(x, n, f, f);
+  threads.rewrite_row(x, out, n, f);
+  threads.fill_row(out, n, *x);
 };
 
 /// The calling thread, alone.
@@ -98,12 +98,13 @@ struct single_thread {
   }
 };
 
-/// A bulk operation that a device runs with several threads to a row. `op(group, row)` does one row
-/// on all threads of a group; for a group of one it does what `op.process(row, row + 1)` does,
-/// apart from rounding. `op.row_work()` is about how many bytes the threads of one row move between
-/// them: how many they are depends on it alone, so it must not depend on what may not change a
-/// result. `Op::registers`, where it is there, is how many a thread may have on a device, and else
-/// 128.
+/// A bulk operation that a device runs with a team to a row.
+///
+/// - `op(threads, row)`, SEQPACK_HD: does one row on all threads of a team; with a team of one it does
+///   what `op.process(row, row + 1)` does, apart from rounding
+/// - `op.row_work()`: about how many bytes a team moves for one row. The size of a team depends on it
+///   alone, so it must not depend on anything that may not change a result
+/// - `Op::registers`, optional: how many a thread may have on a device; 128 where there is none
 template <class Op>
 concept cooperative_operation =
     bulk_operation<Op> && requires(const Op& op, const single_thread& alone, offset_t row) {

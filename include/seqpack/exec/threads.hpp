@@ -36,8 +36,7 @@ class host_threads {
 };
 
 template <>
-struct executor_traits<host_threads> {
-  static constexpr bool on_device = false;
+struct executor_traits<host_threads> : host_executor_traits {
   template <class Op>
   static void run(host_threads threads, const Op& op) {
     // Waking threads costs more than a few pages of copying.

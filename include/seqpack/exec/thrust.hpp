@@ -42,8 +42,7 @@ void for_each_piece(Policy policy, const Op& op, offset_t pieces) {
 }  // namespace detail
 
 template <thrust_policy P>
-struct executor_traits<P> {
-  static constexpr bool on_device = false;
+struct executor_traits<P> : host_executor_traits {
   /// Pieces of 64 KiB of output or more, which hide what starting one costs; up to 512 of them, so
   /// that any usual number of threads is busy.
   template <class Op>

@@ -1,5 +1,5 @@
 /// \file
-/// Operations that the threads of a block do together, a tile at a time.
+/// Tiled operations: blocks of threads do them together, a tile at a time.
 #pragma once
 
 #include <concepts>
@@ -10,16 +10,17 @@
 
 namespace seqpack {
 
-/// What an operation may offer beside units: tiles of them, each for a block of threads with memory
-/// that they share. They do the same as all units, with what neighbours have in common done once.
+/// A bulk operation that a device runs as tiles, each for a block of threads with memory that they
+/// share: what neighbouring rows have in common is done once. All tiles together do what
+/// `op.process(0, op.rows())` does.
 ///
 /// - `Op::scratch_type`: the shared memory, not initialised
-/// - `op.tiles()`: how many there are
-/// - `op.prepare(threads, scratch)`: before the first tile
+/// - `op.tiles()`: the number of tiles
+/// - `op.prepare(threads, scratch)`: called by all threads before the first tile
 /// - `op.tile(threads, scratch, number, continues)`: called by all threads; `continues` says that
-///   they have just done the tile before this one
+///   they have just done the tile `number - 1`
 ///
-/// Threads have, beside rank() and size(), what single_thread has under the same names.
+/// The threads have rank() and size(), and sync(), any() and count_of() as single_thread has them.
 template <class Op>
 concept tiled_operation =
     std::is_trivially_default_constructible_v<typename Op::scratch_type> &&

@@ -6,7 +6,7 @@
 
 #include <concepts>
 #include <cstdint>
-#include <utility>
+#include <memory>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
@@ -43,9 +43,9 @@ struct capacity {
 /// \tparam Rounding how each sequence is padded: extent<> for all paddings of the library, whose
 /// layouts are one type, else the user's own policy
 template <context_parallel_policy ContextParallel, layout_index Index = std::int32_t,
-          device_memory_resource Memory = stream_ordered_memory, class Rounding = extent<>>
+          class Rounding = extent<>>
 class capacity_layout
-    : public detail::layout_access<capacity_layout<ContextParallel, Index, Memory, Rounding>> {
+    : public detail::layout_access<capacity_layout<ContextParallel, Index, Rounding>> {
  public:
   static constexpr bool on_device = true;
   using context_parallel_type = ContextParallel;
@@ -57,7 +57,7 @@ class capacity_layout
   /// \param padding with a fixed total
   /// \throws invalid_input for policies that do not fit, a total that Index cannot hold, a negative
   /// capacity; cuda_error
-  template <class Pinned, padding_policy Padding>
+  template <class Memory, class Pinned, padding_policy Padding>
     requires std::same_as<detail::device_rounding<Padding>, Rounding>
   capacity_layout(const cuda_stream<Memory, Pinned>& where, const capacity& bound,
                   const Padding& padding, const ContextParallel& cp, bool ordered = false)
@@ -81,9 +81,9 @@ class capacity_layout
                            where.stream);
     map_ = detail::building::memory_map<Index>(entries, bound.sequences, bound.sequences, ordered,
                                                scan_bytes);
-    memory_ = device_buffer<Memory>(where, map_.bytes());
-    map_.clear(memory_.data(), where.stream);
-    arrays_ = map_.arrays(memory_.data());
+    memory_ = detail::allocate(where.memory, where.stream, map_.bytes());
+    map_.clear(memory_.get(), where.stream);
+    arrays_ = map_.arrays(memory_.get());
     const layout_sizes sizes{.sequences = bound.sequences,
                              .segments = entries - 1,
                              .real = -1,  // not known
@@ -92,6 +92,10 @@ class capacity_layout
                              .longest_padded = max_seqlen_};
     view_ = detail::building::view_of(arrays_, sizes, bound.sequences, cp);
   }
+
+  // A copy would share what build() writes.
+  capacity_layout(capacity_layout&&) noexcept = default;
+  capacity_layout& operator=(capacity_layout&&) noexcept = default;
 
   const view_type& view() const noexcept { return view_; }
 
@@ -119,8 +123,8 @@ class capacity_layout
     require_apart(lengths, count, order);
     const auto run = [&](const auto& input) {
       std::size_t bytes = map_.scan_bytes();
-      map_.prepare(memory_.data(), stream);
-      detail::building::scan(map_.scan_memory(memory_.data()), bytes, store_for(input), stream);
+      map_.prepare(memory_.get(), stream);
+      detail::building::scan(map_.scan_memory(memory_.get()), bytes, store_for(input), stream);
     };
     const offset_t slots = view_.sequences;
     if (order == nullptr) {
@@ -156,7 +160,7 @@ class capacity_layout
     memory.read(bytes_of(count, 1), detail::alone, "count");
     if (order != nullptr) memory.read(bytes_of(order, view_.sequences), detail::alone, "order");
     memory.write(
-        bytes_of(static_cast<const char*>(memory_.data()), static_cast<offset_t>(map_.bytes())),
+        bytes_of(static_cast<const char*>(memory_.get()), static_cast<offset_t>(map_.bytes())),
         detail::of_layout, "arrays");
     memory.require_apart();
   }
@@ -164,7 +168,7 @@ class capacity_layout
   rules_type rules_;
   offset_t max_seqlen_;
   detail::building::memory_map<Index> map_;
-  device_buffer<Memory> memory_;
+  std::shared_ptr<void> memory_;
   detail::building::device_arrays<Index> arrays_{};
   view_type view_{};
 };
@@ -173,6 +177,6 @@ template <class Memory, class Pinned, padding_policy Padding,
           context_parallel_policy ContextParallel>
 capacity_layout(const cuda_stream<Memory, Pinned>&, const capacity&, const Padding&,
                 const ContextParallel&, bool = false)
-    -> capacity_layout<ContextParallel, std::int32_t, Memory, detail::device_rounding<Padding>>;
+    -> capacity_layout<ContextParallel, std::int32_t, detail::device_rounding<Padding>>;
 
 }  // namespace seqpack

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -17,13 +18,12 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"
-#include "seqpack/exec/detail/cuda_upload.cuh"
+#include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/detail/access.hpp"
 #include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/layout/detail/scan.cuh"
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/layout/layout_view.hpp"
-#include "seqpack/layout/place_on.hpp"
 
 namespace seqpack {
 
@@ -46,10 +46,9 @@ struct device_layout_options {
 /// A layout whose arrays are in device memory. Sizes are host integers.
 ///
 /// It frees its memory in the order of the stream that it was made with; work of other streams that
-/// uses it must be ordered before that. Movable, not copyable.
-template <context_parallel_policy ContextParallel, layout_index Index = std::int32_t,
-          device_memory_resource Memory = stream_ordered_memory>
-class device_layout : public detail::layout_access<device_layout<ContextParallel, Index, Memory>> {
+/// uses it must be ordered before that. Copies share the memory.
+template <context_parallel_policy ContextParallel, layout_index Index = std::int32_t>
+class device_layout : public detail::layout_access<device_layout<ContextParallel, Index>> {
  public:
   static constexpr bool on_device = true;
   using context_parallel_type = ContextParallel;
@@ -57,15 +56,15 @@ class device_layout : public detail::layout_access<device_layout<ContextParallel
   using view_type = layout_view<ContextParallel, Index>;
 
   /// Takes over memory that holds the arrays of a view. The library's own factories call it.
-  device_layout(device_buffer<Memory> memory, const view_type& view, const device_summary* summary,
+  device_layout(std::shared_ptr<void> memory, const view_type& view, const device_summary* summary,
                 detail::building::name_function name)
       : memory_(std::move(memory)), view_(view), summary_(summary), name_(name) {}
-  device_layout(detail::building::built<Index, Memory> built, const ContextParallel& cp)
+  device_layout(detail::building::built<Index> built, const ContextParallel& cp)
       : device_layout(std::move(built.memory), built.view(cp), built.arrays.summary, built.name) {}
   /// The same layout with its policy chosen at run time.
   template <context_parallel_policy Other>
     requires std::convertible_to<Other, ContextParallel> && (!std::same_as<Other, ContextParallel>)
-  device_layout(device_layout<Other, Index, Memory>&& other)
+  device_layout(device_layout<Other, Index> other)
       : device_layout(std::move(other.memory_), other.view_, other.summary_, other.name_) {}
 
   /// Its arrays are device memory, valid as long as the layout.
@@ -83,10 +82,10 @@ class device_layout : public detail::layout_access<device_layout<ContextParallel
   }
 
  private:
-  template <context_parallel_policy, layout_index, device_memory_resource>
+  template <context_parallel_policy, layout_index>
   friend class device_layout;
 
-  device_buffer<Memory> memory_;
+  std::shared_ptr<void> memory_;
   view_type view_;
   const device_summary* summary_;
   detail::building::name_function name_;
@@ -106,15 +105,15 @@ class device_layout : public detail::layout_access<device_layout<ContextParallel
 /// O(B).
 template <layout_index Index = std::int32_t, class Memory, class Pinned, std::integral Length,
           padding_policy P = no_padding, context_parallel_policy C = no_context_parallel>
-device_layout<C, Index, Memory> make_layout(const cuda_stream<Memory, Pinned>& where,
-                                            std::span<const Length> lengths, const P& padding = {},
-                                            const C& cp = {},
-                                            const device_layout_options<Index>& options = {}) {
+device_layout<C, Index> make_layout(const cuda_stream<Memory, Pinned>& where,
+                                    std::span<const Length> lengths, const P& padding = {},
+                                    const C& cp = {},
+                                    const device_layout_options<Index>& options = {}) {
   const auto rules =
       detail::rules_of<Index>(detail::rounding_on_device(padding), padding, cp, options.width);
   const auto batch = static_cast<offset_t>(lengths.size());
   detail::building::require_sizes(batch, options.width);
-  const auto make = [&](const auto& input) -> device_layout<C, Index, Memory> {
+  const auto make = [&](const auto& input) -> device_layout<C, Index> {
     return {detail::building::build<false>(where, input, rules, batch, rules.known_total()), cp};
   };
   if (!options.order) {
@@ -138,10 +137,10 @@ device_layout<C, Index, Memory> make_layout(const cuda_stream<Memory, Pinned>& w
 /// O(B).
 template <layout_index Index = std::int32_t, validation When = validation::checked, class Memory,
           class Pinned, std::integral Bound, context_parallel_policy C = no_context_parallel>
-device_layout<C, Index, Memory> from_cu_seqlens(const cuda_stream<Memory, Pinned>& where,
-                                                std::span<const Bound> cu,
-                                                std::span<const Bound> cu_padded, offset_t total,
-                                                const C& cp = {}, offset_t width = max_tokens) {
+device_layout<C, Index> from_cu_seqlens(const cuda_stream<Memory, Pinned>& where,
+                                        std::span<const Bound> cu, std::span<const Bound> cu_padded,
+                                        offset_t total, const C& cp = {},
+                                        offset_t width = max_tokens) {
   if (cu.empty()) reject("size of cu_seqlens", 0, "it must have at least 1 entry");
   if (cu_padded.size() != cu.size()) {
     reject("number of entries of cu_seqlens_padded", static_cast<offset_t>(cu_padded.size()),
@@ -166,30 +165,28 @@ device_layout<C, Index, Memory> from_cu_seqlens(const cuda_stream<Memory, Pinned
   return {detail::building::build<deferred>(where, input, rules, slots, total), cp};
 }
 
-/// Copies a host layout to the device. Never waits, unless the pool of pinned memory must grow, and
-/// the host layout may go away when the call has returned.
+/// Copies a host layout to the device of any executor that the library can allocate for. The host
+/// layout may go away when the call has returned.
 ///
-/// Arrays of up to 31,500 bytes together (about 3,900 sequences with 32-bit bounds) travel as
-/// parameters of one launch, which may be captured: the bounds are part of the graph then. Longer
-/// ones are one copy from memory of where.pinned, which a graph could not keep.
+/// A cuda_stream never waits, unless the pool of pinned memory must grow. Arrays of up to 31,500
+/// bytes together (about 3,900 sequences with 32-bit bounds) travel as parameters of one launch,
+/// which may be captured: the bounds are part of the graph then. Longer ones are one copy from memory
+/// of where.pinned, which a graph could not keep.
 /// \throws cuda_error; cudaErrorStreamCaptureUnsupported for longer ones in a capture.
 ///
 /// One allocation; one launch or one copy. O(B).
-template <class Memory, class Pinned, context_parallel_policy C, layout_index Index>
-device_layout<C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& where,
-                                          const packed_layout<C, Index>& layout) {
+template <memory_executor E, context_parallel_policy C, layout_index Index>
+  requires device_executor<E>
+device_layout<C, Index> to_device(const E& where, const packed_layout<C, Index>& layout) {
   const auto from = layout.view();
   const bool ordered = from.slot_of != nullptr;  // also for an order of no slots
   const detail::building::memory_map<Index> map(from.segments + 1, from.sequences, from.batch,
                                                 ordered, 0);
-  device_buffer<Memory> memory(where, map.bytes());
-  const auto fill = [&](void* image) { detail::building::write_image(from, map, image); };
-  if (map.image_bytes() <= detail::launching::most_launch_bytes) {
-    detail::launching::upload(where.stream, memory.data(), map.image_bytes(), fill);
-  } else {
-    detail::staging::write(where.stream, where.pinned, memory.data(), map.image_bytes(), fill);
-  }
-  const auto arrays = map.arrays(memory.data());
+  using traits = executor_traits<E>;
+  auto memory = traits::allocate(where, static_cast<offset_t>(map.bytes()));
+  traits::write(where, memory.get(), static_cast<offset_t>(map.image_bytes()),
+                [&](void* image) { detail::building::write_image(from, map, image); });
+  const auto arrays = map.arrays(memory.get());
   auto view = from;
   view.cu = arrays.cu;
   view.cu_padded = arrays.cu_padded;
@@ -198,15 +195,5 @@ device_layout<C, Index, Memory> to_device(const cuda_stream<Memory, Pinned>& whe
   view.status = &arrays.summary->sizes.status;
   return {std::move(memory), view, arrays.summary, &detail::building::no_name};
 }
-
-/// A copy on the device.
-template <class Memory, class Pinned>
-struct layout_residence<cuda_stream<Memory, Pinned>> {
-  template <class C, class Index>
-  static auto place(const cuda_stream<Memory, Pinned>& where,
-                    const packed_layout<C, Index>& layout) {
-    return to_device(where, layout);
-  }
-};
 
 }  // namespace seqpack

@@ -7,8 +7,8 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/layout/detail/hash.hpp"
 #include "seqpack/layout/detail/checks.hpp"
+#include "seqpack/layout/detail/hash.hpp"
 #include "seqpack/layout/layout_view.hpp"
 
 namespace seqpack {

@@ -4,96 +4,35 @@
 
 #include <concepts>
 #include <cstdint>
-#include <exception>
-#include <memory>
-#include <string>
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/exec/memory.hpp"
-#include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/logprob/detail/log_prob_checks.hpp"
+#include "seqpack/logprob/detail/logits_checks.hpp"
+#include "seqpack/logprob/detail/next_token_checks.hpp"
+#include "seqpack/logprob/detail/shard_log_probs.hpp"
+#include "seqpack/logprob/detail/temperature.hpp"
 #include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/logprob/log_prob_state.hpp"
 #include "seqpack/logprob/logits.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/field.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/parallel/context_gather.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
-#include "seqpack/tokens/per_token.hpp"
-#include "seqpack/tokens/targets.hpp"
+#include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack {
-
-/// What a forward pass over the rows of one shard leaves: the labels, the log-probabilities and
-/// what the backward pass needs. O(T / CP) memory with an owner.
-template <class C>
-class log_prob_state {
- public:
-  log_prob_state() = default;
-  /// Room for `rows` rows; the entropy where asked.
-  template <executor E>
-  log_prob_state(const E& where, offset_t rows, bool with_entropy = false)
-      : labels_(where, rows), numbers_(where, (with_entropy ? 4 : 3) * rows) {
-    const auto part = [&](offset_t k) { return row_view<C>(numbers_.data() + k * rows, rows); };
-    if (rows == 0) return;
-    rows_ = {part(0), part(1), part(2)};
-    if (with_entropy) rows_.entropy = part(3);
-  }
-
-  /// The label of each row.
-  row_view<std::int64_t> labels() const { return labels_.rows(); }
-  /// The results of each row.
-  const label_log_prob_rows<C>& rows() const noexcept { return rows_; }
-  /// For who must keep the results.
-  const std::shared_ptr<void>& owner() const noexcept { return numbers_.owner(); }
-
- private:
-  workspace<std::int64_t> labels_;
-  workspace<C> numbers_;
-  label_log_prob_rows<C> rows_;
-};
-
-namespace detail {
-
-/// A batch that log-probabilities are unpacked to.
-template <executor E, class View, class C>
-void require_target(const char* name, const View& predicting, const batch_view<C>& to) {
-  detail::require_table<E>(detail::alone, name, predicting, to, false);
-  detail::require_equal(detail::alone, (std::string(name) + " payload").c_str(), to.payload(), 1,
-                        "one number per token");
-  detail::require_distinct_positions(detail::alone, to);
-}
-
-/// What all ranks must agree on.
-template <executor E, class View>
-std::uint64_t mark(const View& view, bool with_entropy, double temperature, offset_t vocabulary) {
-  std::uint64_t hash = 0;
-  if constexpr (host_executor<E>) hash = view.cu == nullptr ? 0 : layout_hash(view);
-  return mark_of(hash, view.batch, view.total, with_entropy, temperature, vocabulary);
-}
-
-/// What the ranks of tp find wrong together, told to those of cp.
-template <communicator TP, communicator CP>
-void require_columns(TP& tp, CP& cp, const column_range& columns) {
-  std::exception_ptr refused;
-  try {
-    detail::label_log_probing::require_tiling(tp, columns);
-  } catch (const invalid_input&) {
-    refused = std::current_exception();
-  }
-  together(tp, cp, "columns of log-probabilities", [&] {
-    if (refused) std::rethrow_exception(refused);
-  });
-}
-
-}  // namespace detail
 
 /// The log-probability of each token of a batch given the tokens before it:
 ///
@@ -115,8 +54,7 @@ void require_columns(TP& tp, CP& cp, const column_range& columns) {
 /// \returns what next_token_logprobs_backward needs
 /// \throws invalid_input before anything is sent or written, as per_token, label_log_probs and
 /// unpack do; an output in the memory of the logits, the ids, the layout's arrays or the other
-/// output. With options.check_all_ranks
-/// on all ranks of both groups, as collective_mismatch.
+/// output. With options.check_all_ranks on all ranks of both groups, as collective_mismatch.
 ///
 /// Allocates O(T). Does not synchronise, but for the exchanges of check_all_ranks. One read of the
 /// logits.
@@ -133,13 +71,13 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   const auto view = layout.view();
   const shard mine{cp.rank().value};
   tp.rank();
-  [[maybe_unused]] const auto named_for_cp = name_operation(cp, "next_token_logprobs");
-  [[maybe_unused]] const auto named_for_tp = name_operation(tp, "next_token_logprobs");
+  [[maybe_unused]] const auto named_for_cp = detail::name_operation(cp, "next_token_logprobs");
+  [[maybe_unused]] const auto named_for_tp = detail::name_operation(tp, "next_token_logprobs");
   const detail::current_device here(cp, tp);
   const auto predicting = view.without_last(1);
   // Without masks every token is a target.
   const field_list fields(token_field(input_ids, ids));
-  using label_type = detail::targets::counted_label<std::remove_const_t<decltype(fields)>>;
+  using label_type = detail::counted_label<std::remove_const_t<decltype(fields)>>;
   const label_type next_label{fields, {}, 1, 0};
   const bool with_entropy = entropy.positions() > 0 || entropy.data() != nullptr;
   log_prob_state<C> state;
@@ -150,13 +88,11 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
                           cp.size(), "the ranks of the group");
     detail::require_equal(detail::alone, "logits rows", logits.rows, view.shard_tokens(),
                           "the tokens of the layout in one shard");
-    state = log_prob_state<C>(where, logits.rows, with_entropy);
-    detail::label_log_probing::require_shape(logits, columns,
-                                             row_view<const std::int64_t>(state.labels()));
-    detail::logits_checks::reciprocal<C>(options.temperature);
+    detail::require_logits_of(logits, columns);
+    detail::reciprocal<C>(options.temperature);
     detail::require_table<E>(detail::alone, "ids", view, ids, false);
-    detail::require_target<E>("log-probabilities", predicting, out);
-    if (with_entropy) detail::require_target<E>("entropy", predicting, entropy);
+    detail::require_log_prob_table<E>("log-probabilities", predicting, out);
+    if (with_entropy) detail::require_log_prob_table<E>("entropy", predicting, entropy);
     detail::regions<3, 2> memory;
     memory.read_layout(view);
     memory.read(logits.touched(), detail::alone, "logits");
@@ -165,21 +101,21 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
     memory.write(out.touched(), detail::alone, "log-probabilities");
     memory.write(entropy.touched(), detail::alone, "entropy");
     memory.require_apart();
-    if constexpr (host_executor<E>) detail::targets::require_known(view, next_label, columns.total);
-    per_token(where, view, mine, token_array<std::int64_t, label_type>{state.labels(), next_label});
+    if constexpr (host_executor<E>) detail::require_known_targets(view, next_label, columns.total);
+    state = detail::labelled_shard<C>(where, view, mine, next_label, with_entropy);
   };
   if (options.check_all_ranks) {
     together(tp, cp, "next_token_logprobs", check,
-             detail::mark<E>(view, with_entropy, options.temperature, columns.total));
-    detail::require_columns(tp, cp, columns);
+             detail::log_prob_mark<E>(view, with_entropy, options.temperature, columns.total));
+    detail::require_tiling_everywhere(tp, cp, columns);
   } else {
     check();
   }
-  label_log_probs(where, tp, logits, columns, state.labels(), state.rows(),
-                  {.temperature = options.temperature});
+  detail::find_log_probs(where, tp, logits, columns, state, {.temperature = options.temperature});
   const auto spread = [&](const row_view<C>& rows, const batch_view<C>& to) {
-    keeping(cp, state.owner(),
-            [&] { all_gather_unpack(where, cp, predicting, field(row_view<const C>(rows), to)); });
+    detail::keeping(cp, state.owner(), [&] {
+      all_gather_unpack(where, cp, predicting, field(row_view<const C>(rows), to));
+    });
   };
   spread(state.rows().log_probs, out);
   if (with_entropy) spread(state.rows().entropy, entropy);
@@ -213,13 +149,13 @@ void next_token_logprobs_backward(const E& where, const L& layout, shard mine,
   detail::regions<1, 1> memory;
   memory.read_layout(view);
   memory.read(derivatives.touched(), detail::alone, "derivatives");
-  memory.write(detail::logits_checks::written_bytes(gradient, options.zero_padded_columns),
-               detail::alone, "gradient");
+  memory.write(detail::written_bytes(gradient, options.zero_padded_columns), detail::alone,
+               "gradient");
   memory.require_apart();
   const workspace<C> rows(where, logits.rows);
   pack(where, view.without_last(1), mine, field(derivatives, rows.rows()));
-  label_log_probs_backward(where, logits, columns, state.labels(), state.rows(), rows.rows(),
-                           gradient, options);
+  detail::find_gradient(where, logits, columns, state, row_view<const C>(rows.rows()), gradient,
+                        options);
 }
 
 }  // namespace seqpack

@@ -2,47 +2,28 @@
 /// count_valid: the global counts of a batch, from its masks.
 #pragma once
 
-#include <cmath>
-#include <string>
+#include <cstdint>
+#include <functional>
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/record.hpp"
 #include "seqpack/core/config.hpp"
-#include "seqpack/core/error.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/loss/evaluate.hpp"
+#include "seqpack/exec/memory.hpp"
+#include "seqpack/layout/layout.hpp"
+#include "seqpack/layout/place_on.hpp"
+#include "seqpack/loss/detail/log_prob_loss.hpp"
+#include "seqpack/loss/detail/loss_checks.hpp"
+#include "seqpack/loss/detail/tuple_rows.hpp"
+#include "seqpack/loss/detail/valid_tokens.hpp"
 #include "seqpack/loss/global_counts.hpp"
-#include "seqpack/loss/loss.hpp"
-#include "seqpack/loss/metrics.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
-#include "seqpack/tokens/causal.hpp"
+#include "seqpack/tokens/detail/targets.hpp"
+#include "seqpack/tokens/targets.hpp"
 
 namespace seqpack {
-
-namespace detail::counting {
-
-/// Sequences that count.
-struct valid_sequences {
-  static constexpr std::string_view name = "valid_sequences";
-  static constexpr auto kind = metric_kind::sum;
-};
-
-/// Counting is a loss that looks at no log-probability.
-struct valid_tokens {
-  static constexpr auto input = loss_input::next_token_logprobs;
-  static constexpr auto level = loss_level::token;
-  using metrics = metric_list<valid_sequences>;
-
-  template <class Sequence>
-  SEQPACK_HD auto operator()(const Sequence& sequence) const {
-    sequence.record(valid_sequences{}, 1);
-    return differentiable(sequence.tokens(), [](offset_t) { return 0.0; });
-  }
-};
-
-}  // namespace detail::counting
 
 /// The valid targets and sequences of one batch: the sums, over its sequences, of
 ///
@@ -54,35 +35,54 @@ struct valid_tokens {
 /// \param documents those of the not_packed that forward_step is given, as they leave out targets
 /// \throws invalid_input for lengths or masks that do not fit the batch.
 ///
-/// Waits for the result on a stream. O(B * S); two launches, and that of
-/// `place_on`.
+/// Waits for the result on a stream. O(B * S); two launches, and that of place_on.
 template <executor E, batch B, lengths_projection<B> Lengths>
 global_counts count_valid(const E& where, const B& batch, const Lengths& lengths,
                           const document_options& documents = {}) {
   const auto layout = make_layout<std::int64_t>(std::invoke(lengths, batch));
   const auto placed = place_on(where, layout);
   const auto fields = batch.fields();
-  using loss = detail::counting::valid_tokens;
-  detail::losses::require_batch<E, loss>(layout.view(), fields);
+  using loss = detail::valid_tokens;
+  detail::require_loss_batch<E, loss>(layout.view(), fields);
 
   const auto view = placed.view();
-  constexpr offset_t size = detail::losses::row_size<loss>;
+  constexpr offset_t size = detail::tuple_row_size<loss>;
   const workspace<double> results(where, view.batch * size);
   const workspace<double> totals(where, size);
   using view_type = std::remove_const_t<decltype(view)>;
   using fields_type = std::remove_const_t<decltype(fields)>;
-  execute(where, detail::losses::log_prob_operation<view_type, fields_type, loss, float>{
-                     {view, fields, detail::targets::rule_of(documents), 0},
+  execute(where, detail::log_prob_loss_operation<view_type, fields_type, loss, float>{
+                     {view, fields, detail::rule_of(documents), 0},
                      {},
                      nullptr,
                      nullptr,
                      {},
                      0,
                      results.data()});
-  execute(where, detail::losses::total_operation<loss>{results.data(), view.batch, totals.data()});
+  execute(where, detail::loss_total_operation<loss>{results.data(), view.batch, totals.data()});
   double values[size];
   read_back(where, values, totals.data(), size);
   return {.tokens = values[0], .sequences = values[1]};
+}
+
+/// The counts of a global batch, on every rank: the sum over the **data-parallel** ranks of what
+/// each has counted in all of its micro-batches. Context- and tensor-parallel ranks have the same
+/// sequences and are not counted again: they are not in the group.
+///
+///     global_counts counts;
+///     for (const auto& batch : micro_batches) counts += count_valid(host, batch, &text::lengths);
+///     counts = sum_counts(dp_group, counts);
+///
+/// **Collective**: one exchange of a record of fixed size; the host waits for it. The same bits on
+/// all ranks.
+/// \throws collective_mismatch where ranks call something else, or a count is negative or not finite.
+template <communicator DP>
+global_counts sum_counts(DP& group, const global_counts& mine) {
+  global_counts sum;
+  for (const auto& counts : detail::exchange_records(group, "sum_counts", mine)) {
+    sum += counts;
+  }
+  return sum;
 }
 
 namespace detail::records {
@@ -103,24 +103,5 @@ struct traits<global_counts> {
 };
 
 }  // namespace detail::records
-
-/// The counts of a global batch, on every rank: the sum over the **data-parallel** ranks of what
-/// each has counted in all of its micro-batches. Context- and tensor-parallel ranks have the same
-/// sequences and are not counted again: they are not in the group.
-///
-///     global_counts counts;
-///     for (const auto& batch : micro_batches) counts += count_valid(host, batch, &text::lengths);
-///     counts = sum_counts(dp_group, counts);
-///
-/// **Collective**: one exchange of a record of fixed size; the host waits for it. The same bits on
-/// all ranks.
-/// \throws collective_mismatch where ranks call something else, or a count is negative or not finite.
-template <communicator DP>
-global_counts sum_counts(DP& group, const global_counts& mine) {
-  global_counts sum;
-  for (const auto& counts : detail::exchanging::exchange_records(group, "sum_counts", mine))
-    sum += counts;
-  return sum;
-}
 
 }  // namespace seqpack

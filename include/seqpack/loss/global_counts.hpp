@@ -10,7 +10,7 @@
 
 namespace seqpack {
 
-/// What a mean is taken over, or a loss is per.
+/// The count that a mean or a loss is divided by.
 enum class count_of {
   none,       ///< nothing: it is a sum
   tokens,     ///< N_tok

@@ -1,5 +1,5 @@
 /// \file
-/// What evaluating a loss gives.
+/// The result of an evaluation of a loss.
 #pragma once
 
 #include <array>
@@ -12,16 +12,16 @@
 
 namespace seqpack {
 
-/// A loss that was evaluated. Where the executor is a stream, the numbers are on the device until
-/// someone asks.
+/// The value of a loss and its metrics. Where the executor is a stream, they stay on the device until
+/// one of them is asked for.
 template <class E, class Metrics>
 class loss_result {
  public:
-  /// From 1 + Metrics::size sums where the executor works. The library's own.
+  /// For the library: from 1 + Metrics::size sums where the executor works.
   loss_result(E where, workspace<double> sums, double factor, const global_counts& counts)
       : where_(std::move(where)), sums_(std::move(sums)), factor_(factor), counts_(counts) {}
 
-  /// The loss. Waits for the stream, the first time that anything is asked.
+  /// The loss. Waits for the stream the first time that a number is asked for.
   double value() const {
     read();
     // Not 0 * x: what no target has a share in is 0 whatever x is.

@@ -31,7 +31,9 @@ struct shard_position {
 /// - `s.run(position, length, cp)`: how many tokens, this one included, follow each other
 ///   both in the sequence and in the shard (at least 1). It is what lets the host copy in blocks.
 ///
-/// They are called on the device too, so a user's own must be SEQPACK_HD there.
+/// They are pure arithmetic, the same on all ranks: constexpr where layouts shall be, without
+/// exceptions, and called from several threads at once; on a device too, where a user's own must be
+/// SEQPACK_HD. The library takes their word: what is no bijection packs wrong.
 ///
 /// One that chooses at run time among others may have `s.visit(f)`, which calls f with the chosen one:
 /// loops of the host then ask once.

@@ -1,10 +1,8 @@
 /// \file
-/// A loss with everything that it needs, and what a step is told.
+/// A loss with everything that it needs, ready to be called.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -15,59 +13,20 @@
 #include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/layout/place_on.hpp"
 #include "seqpack/logprob/logits.hpp"
-#include "seqpack/loss/evaluate.hpp"
-#include "seqpack/loss/loss.hpp"
+#include "seqpack/logprob/temperature.hpp"
+#include "seqpack/loss/detail/evaluation.hpp"
+#include "seqpack/loss/detail/loss_checks.hpp"
+#include "seqpack/loss/loss_options.hpp"
 #include "seqpack/loss/loss_result.hpp"
-#include "seqpack/parallel/group_execution.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
+#include "seqpack/step/detail/step_counts.hpp"
+#include "seqpack/step/forward_options.hpp"
 #include "seqpack/step/model.hpp"
-#include "seqpack/step/setup.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
+#include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack {
-
-/// A count that nobody has told.
-inline constexpr double not_given = std::numeric_limits<double>::quiet_NaN();
-
-/// What a step may be told.
-struct forward_options {
-  /// N_tok and N_seq of the global batch; see count_valid. A loss whose level, or one of whose
-  /// means, is per token or per sequence must be given that count; 0 says that nothing counts.
-  double global_valid_toks = not_given;
-  double global_valid_seqs = not_given;
-  double temperature = 1;    ///< of logits; finite and above 0
-  bool cp_normalize = true;  ///< see loss_options
-  loss_pass pass = loss_pass::fused;
-  /// Divides the logits by the temperature in the model's memory, for who reads the output. Without
-  /// it they stay as they are, and the loss takes the temperature in its own pass. The gradient is
-  /// with respect to what the model has given, either way.
-  bool scale_in_place = false;
-  /// Before anything else is sent, every rank of both groups tells the others whether its batch,
-  /// then its model and output, and then the call of its loss can be worked with, so that all ranks
-  /// fail or none: some exchanges of a few bytes, which the host waits for. Without it a rank that
-  /// refuses its input leaves the others waiting until their deadline. The same on all ranks, as
-  /// all options are.
-  bool check_all_ranks = true;
-  /// Writes 0 to what is between the rows of a gradient; see log_prob_options.
-  bool zero_padded_columns = false;
-};
-
-namespace detail::forwarding {
-
-/// \throws invalid_input where the loss needs a count that was not given.
-template <class L>
-global_counts counts_of(const forward_options& options) {
-  const auto count = [](bool needed, const char* name, double value) {
-    if (!std::isnan(value)) return value;
-    if (needed) reject(name, "not given", "the loss, or a metric of it, is divided by it");
-    return 0.0;
-  };
-  return {
-      count(detail::losses::needs_tokens<L>, "global_valid_toks", options.global_valid_toks),
-      count(detail::losses::needs_sequences<L>, "global_valid_seqs", options.global_valid_seqs)};
-}
-
-}  // namespace detail::forwarding
 
 /// A loss with everything that it needs; calling it gives the loss and the metrics, and the
 /// gradient where asked. It owns the batch and what was made of it; the logits are the model's.
@@ -80,21 +39,20 @@ class bound_loss {
  public:
   using result_type = loss_result<E, typename L::metrics>;
 
-  /// forward_step makes them.
-  bound_loss(E where, Setup setup, B batch, std::shared_ptr<const Layout> layout, L loss,
-             model_output<T> output, forward_options options, double temperature, double applied,
-             bool replicated, offset_t number)
-      : where_(std::move(where)),
-        setup_(std::move(setup)),
-        batch_(std::move(batch)),
-        layout_(std::move(layout)),
-        loss_(std::move(loss)),
-        output_(output),
-        options_(options),
-        temperature_(temperature),
-        applied_(applied),
-        replicated_(replicated),
-        number_(number) {}
+  /// What it is made of; forward_step makes it.
+  struct parts {
+    E where;
+    Setup setup;
+    B batch;
+    std::shared_ptr<const Layout> layout;  ///< on the host
+    L loss;
+    model_output<T> output;
+    forward_options options;
+    logit_temperature temperature;  ///< of the output's rows as they are
+    bool replicated_columns;        ///< see loss_options
+    offset_t step;  ///< its number, so that ranks that call the losses of two steps find out
+  };
+  explicit bound_loss(parts all) : p_(std::move(all)) {}
 
   /// The loss and its metrics.
   /// \throws invalid_input where a gradient has overwritten the logits.
@@ -114,55 +72,45 @@ class bound_loss {
   }
 
   /// The batch that it is about.
-  const B& batch_data() const noexcept { return batch_; }
+  const B& batch_data() const noexcept { return p_.batch; }
   /// Where its tokens are, on the host.
-  const Layout& layout() const noexcept { return *layout_; }
+  const Layout& layout() const noexcept { return *p_.layout; }
 
  private:
   template <class G>
   result_type evaluate(const matrix_view<G>& gradient) const {
-    const loss_options options{.counts = detail::forwarding::counts_of<L>(options_),
-                               .temperature = temperature_,
-                               .cp_normalize = options_.cp_normalize,
-                               .pass = options_.pass,
-                               .replicated_columns = replicated_,
-                               .applied_temperature = applied_,
-                               .zero_padded_columns = options_.zero_padded_columns};
+    const loss_options options{.counts = detail::step_counts<L>(p_.options),
+                               .temperature = p_.temperature,
+                               .cp_normalize = p_.options.cp_normalize,
+                               .pass = p_.options.pass,
+                               .replicated_columns = p_.replicated_columns,
+                               .zero_padded_columns = p_.options.zero_padded_columns};
+    auto& cp = p_.setup.cp();
+    auto& tp = p_.setup.tp();
     const auto check = [&] {
       if (*overwritten_) {
         reject("logits", "overwritten by the gradient",
                "a loss whose gradient was written to its logits can be called once");
       }
-      detail::losses::require_logits(layout_->view(), batch_.fields(), setup_.cp(), setup_.tp(),
-                                     output_.rows, output_.columns, gradient, options);
+      detail::require_loss_logits(p_.layout->view(), p_.batch.fields(), cp, tp, p_.output.rows,
+                                  p_.output.columns, gradient, options);
     };
-    const detail::current_device here(setup_.cp(), setup_.tp());
-    if (options_.check_all_ranks) {
-      const std::uint64_t which = mark_of(layout_hash(layout_->view()), number_);
-      together(setup_.tp(), setup_.cp(), "loss of a forward step", check, which);
+    const detail::current_device here(cp, tp);
+    if (p_.options.check_all_ranks) {
+      const std::uint64_t which = mark_of(layout_hash(p_.layout->view()), p_.step);
+      together(tp, cp, "loss of a forward step", check, which);
     } else {
       check();
     }
     // From here on, also where something fails on the way.
-    if (gradient.touched().overlaps(output_.rows.touched())) *overwritten_ = true;
-    const auto placed = place_on(where_, *layout_);
-    return detail::losses::run(where_, setup_.cp(), setup_.tp(), *layout_, placed.view(),
-                               batch_.fields(),
-                               detail::targets::rule_of(setup_.packing().documents()), loss_,
-                               output_.rows, output_.columns, gradient, options);
+    if (gradient.touched().overlaps(p_.output.rows.touched())) *overwritten_ = true;
+    const auto placed = place_on(p_.where, *p_.layout);
+    return detail::run_loss(p_.where, cp, tp, *p_.layout, placed.view(), p_.batch.fields(),
+                            detail::rule_of(p_.setup.packing().documents()), p_.loss,
+                            p_.output.rows, p_.output.columns, gradient, options);
   }
 
-  E where_;
-  Setup setup_;
-  B batch_;
-  std::shared_ptr<const Layout> layout_;
-  L loss_;
-  model_output<T> output_;
-  forward_options options_;
-  double temperature_;
-  double applied_;
-  bool replicated_;
-  offset_t number_;  // of the step, so that ranks that call the losses of two steps find out
+  parts p_;
   std::shared_ptr<bool> overwritten_ = std::make_shared<bool>(false);  // of all copies
 };
 

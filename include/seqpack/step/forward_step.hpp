@@ -3,142 +3,43 @@
 #pragma once
 
 #include <concepts>
-#include <cstdint>
 #include <exception>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/core/config.hpp"
-#include "seqpack/core/detail/checks.hpp"
-#include "seqpack/core/error.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/place_on.hpp"
-#include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/logprob/logits.hpp"
+#include "seqpack/logprob/temperature.hpp"
 #include "seqpack/loss/detail/checked_loss.hpp"
-#include "seqpack/loss/evaluate.hpp"
 #include "seqpack/loss/loss.hpp"
-#include "seqpack/move/detail/checks.hpp"
+#include "seqpack/parallel/detail/group_execution.hpp"
+#include "seqpack/parallel/detail/verdict.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/step/bound_loss.hpp"
+#include "seqpack/step/detail/forward_checks.hpp"
+#include "seqpack/step/detail/model_inputs.hpp"
+#include "seqpack/step/forward_options.hpp"
 #include "seqpack/step/model.hpp"
-#include "seqpack/step/model_inputs.hpp"
+#include "seqpack/step/model_input.hpp"
 #include "seqpack/step/setup.hpp"
 #include "seqpack/step/step_timer.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
 
 namespace seqpack {
 
-namespace detail::forwarding {
-
-/// Columns of a [B, S] batch; without such a width, only the sequences of the batch bound a length.
-template <class Table>
-offset_t width_of(const Table& table) {
-  if constexpr (requires { table.width(); }) {
-    return table.width();
-  } else {
-    return max_tokens;
-  }
-}
-
-template <executor E, class View, class Fields, field_tag... Tags>
-void require_model_fields(const View& view, const Fields& fields, field_tags<Tags...>) {
-  (detail::require_table<E>(detail::alone, std::string(Tags::name).c_str(), view,
-                            tokens_of(Tags{}, fields), false),
-   ...);
-}
-
-/// Everything about a batch that can be refused, and its layout on the host.
-template <class L, class Model, executor E, class Setup, batch B>
-auto checked_layout(const E& where, const Setup& setup, const B& batch,
-                    const forward_options& options) {
-  detail::losses::require_streams(where, setup.cp(), setup.tp());
-  require_counts(counts_of<L>(options));
-  detail::logits_checks::reciprocal(options.temperature);
-  const auto fields = batch.fields();
-  auto layout = setup.packing().layout_of(std::invoke(setup.lengths(), batch),
-                                          width_of(tokens_of(input_ids, fields)));
-  detail::require_equal(detail::alone, "context-parallel size of the packing",
-                        layout.view().cp.size(), setup.cp().size(), "the ranks of the group");
-  detail::losses::require_batch<E, L>(layout.view(), fields);
-  require_model_fields<E>(layout.view(), fields, asked_fields<Model>{});
-  return layout;
-}
-
-/// \param also a number beside the options that must be the same on all ranks
-template <class Setup, class Call>
-auto checked(const Setup& setup, const forward_options& o, std::string_view operation,
-             const Call& call, offset_t also = 0) {
-  if (!o.check_all_ranks) return call();
-  const std::uint64_t mark =
-      mark_of(o.global_valid_toks, o.global_valid_seqs, o.temperature, o.cp_normalize,
-              static_cast<int>(o.pass), o.scale_in_place, also);
-  return together(setup.tp(), setup.cp(), operation, call, mark);
-}
-
-/// The next batch. All ranks stay at the same one, also where one of them cannot read it.
-template <std::input_iterator It>
-std::iter_value_t<It> take(It& next) {
-  std::optional<std::iter_value_t<It>> batch;
-  std::exception_ptr failed;
-  try {
-    batch.emplace(*next);
-  } catch (...) {
-    failed = std::current_exception();
-  }
-  ++next;
-  if (failed) std::rethrow_exception(failed);
-  return std::move(*batch);
-}
-
-/// What a model has given, on this rank.
-template <executor E, class L, class Model, class Setup, class View, class Fields, class T>
-void require_output(const Setup& setup, const View& view, const Fields& fields,
-                    const model_output<T>& output, const forward_options& options) {
-  constexpr bool scalable = Model::output == output_kind::logits;
-  detail::losses::require_logits(
-      view, fields, setup.cp(), setup.tp(), output.rows, output.columns,
-      matrix_view<std::remove_const_t<T>>{},
-      {.temperature = scalable ? options.temperature : 1, .replicated_columns = !scalable});
-  detail::losses::require_targets<E, L>(
-      view, fields, detail::targets::rule_of(setup.packing().documents()), output.columns.total);
-  if (std::is_const_v<T> && scalable && options.scale_in_place) {
-    reject("scale_in_place", "set", "the model gives logits that cannot be written");
-  }
-  if (scalable && options.scale_in_place) {
-    detail::targets::require_apart("logits", output.rows.touched(), view, fields);
-  }
-}
-
-/// Columns of the tensor-parallel ranks that are not the vocabulary, found by all of them; the
-/// others are told by `checked`. Nothing is found where a rank has no output at all.
-template <class Setup>
-std::exception_ptr columns_refused(const Setup& setup, const std::optional<column_range>& columns,
-                                   const forward_options& options) {
-  if (!options.check_all_ranks && setup.tp().size() > 1) return nullptr;
-  try {
-    detail::label_log_probing::require_tiling(setup.tp(), columns);
-  } catch (const invalid_input&) {
-    return std::current_exception();
-  }
-  return nullptr;
-}
-
-}  // namespace detail::forwarding
-
-/// What a step gives back.
+/// What a step returns.
 template <class Inputs, logit T, class Loss>
 struct step_result {
   model_output<T> output;  ///< the model's, of this rank's shard
   Loss loss;               ///< a bound_loss
-  Inputs inputs;           ///< owns what the model was given: `inputs.input()`
+  Inputs inputs;           ///< owns the arrays of the model's input, which is `inputs.input()`
 };
 
 /// Takes the next batch, packs and shards it, calls the model, and returns the model's output and a
@@ -184,12 +85,17 @@ template <executor E, class Timer, std::input_iterator Batches, class Model, cla
 auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
                   const GivenLoss& given, const forward_setup<Packing, Lengths, CP, TP>& setup,
                   const forward_options& options = {}) {
-  const auto loss = detail::losses::checked(given);
+  const auto loss = detail::checked_loss(given);
   using Loss = std::remove_const_t<decltype(loss)>;
-  static_assert(Model::attention == Packing::attention,
+  static_assert(detail::says_attention<Model>,
+                "a model says what it takes: `static constexpr auto attention`, an "
+                "attention_input");
+  static_assert(detail::says_output<Model>,
+                "a model says what it gives: `static constexpr auto output`, an output_kind");
+  static_assert(detail::takes_attention<Model>(Packing::attention),
                 "a model that takes packed parameters needs `packed`, one that takes a mask "
                 "`not_packed`");
-  static_assert(Model::output == output_kind::logits || Loss::input == loss_input::logits,
+  static_assert(detail::gives_logits<Model> || Loss::input == loss_input::logits,
                 "a loss on log-probabilities needs logits: the model has a value head");
   using batch_type = std::iter_value_t<Batches>;
   using fields_type = std::remove_cvref_t<decltype(std::declval<const batch_type&>().fields())>;
@@ -199,23 +105,23 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
   const detail::current_device here(setup.cp(), setup.tp());
 
   std::optional<batch_type> data;
-  auto inputs = detail::forwarding::checked(setup, options, "forward_step", [&] {
+  auto inputs = detail::checked_by_ranks(setup, options, "forward_step", [&] {
     const timed_phase phase(timer, step_phase::batch_data);
-    data.emplace(detail::forwarding::take(batches));
-    auto layout = detail::forwarding::checked_layout<Loss, Model>(where, setup, *data, options);
+    data.emplace(detail::take_batch(batches));
+    auto layout = detail::checked_step_layout<Loss, Model>(where, setup, *data, options);
     using layout_type = decltype(layout);
     using placed_type = decltype(place_on(where, layout));
-    return detail::forwarding::inputs<Packing, layout_type, placed_type, fields_type, tags>(
+    return detail::model_inputs<Packing, layout_type, placed_type, fields_type, tags>(
         where, setup.packing(), std::make_shared<const layout_type>(std::move(layout)), mine,
         data->fields());
   });
 
   using input_type = typename decltype(inputs)::input_type;
-  static_assert(seqpack::model<Model, input_type>,
+  static_assert(detail::returns_output<Model, input_type>,
                 "a model is called with its input and returns a model_output");
   using output_type = decltype(model(inputs.input()));
   using T = typename decltype(std::declval<output_type>().rows)::element_type;
-  constexpr bool scalable = Model::output == output_kind::logits;
+  constexpr bool scalable = detail::gives_logits<Model>;
   output_type output;
   std::exception_ptr failed;
   try {
@@ -229,16 +135,16 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
   std::optional<column_range> columns;
   if (!failed) columns = output.columns;
   std::exception_ptr refused;
-  detail::agreeing::nesting(failed, [&] {
-    if (scalable) refused = detail::forwarding::columns_refused(setup, columns, options);
+  detail::nesting(failed, [&] {
+    if (scalable) refused = detail::columns_refused(setup, columns, options);
   });
-  detail::forwarding::checked(
+  detail::checked_by_ranks(
       setup, options, "output of forward_step",
       [&] {
         if (failed) std::rethrow_exception(failed);
         if (refused) std::rethrow_exception(refused);
-        detail::forwarding::require_output<E, Loss, Model>(setup, inputs.host_layout().view(),
-                                                           data->fields(), output, options);
+        detail::require_model_output<E, Loss, Model>(setup, inputs.host_layout().view(),
+                                                     data->fields(), output, options);
       },
       columns ? columns->total : 0);
   if constexpr (scalable && !std::is_const_v<T>) {
@@ -249,10 +155,18 @@ auto forward_step(const E& where, Timer&& timer, Batches& batches, Model& model,
   using setup_type = forward_setup<Packing, Lengths, CP, TP>;
   using loss_type = bound_loss<E, setup_type, batch_type, layout_type, Loss, T>;
   const double temperature = scalable ? options.temperature : 1;
-  const offset_t number = setup.count_step();
-  loss_type bound(where, setup, std::move(*data), inputs.layout(), loss, output, options,
-                  options.scale_in_place ? 1 : temperature,
-                  options.scale_in_place ? temperature : 1, !scalable, number);
+  loss_type bound({.where = where,
+                   .setup = setup,
+                   .batch = std::move(*data),
+                   .layout = inputs.layout(),
+                   .loss = loss,
+                   .output = output,
+                   .options = options,
+                   .temperature = options.scale_in_place
+                                      ? logit_temperature::already_applied(temperature)
+                                      : logit_temperature::in_loss(temperature),
+                   .replicated_columns = !scalable,
+                   .step = setup.count_step()});
   return step_result<decltype(inputs), T, loss_type>{output, std::move(bound), std::move(inputs)};
 }
 

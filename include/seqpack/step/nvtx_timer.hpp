@@ -1,5 +1,5 @@
 /// \file
-/// A step timer that names its phases for profilers of NVIDIA. Needs the headers of the CUDA
+/// A step timer that names its phases for NVIDIA's profilers. Needs the headers of the CUDA
 /// toolkit.
 #pragma once
 

@@ -1,5 +1,5 @@
 /// \file
-/// What measures the phases of a step: nothing, or the wall clock. NVTX ranges are in
+/// Timers of the phases of a step: none, and the wall clock. NVTX ranges are in
 /// seqpack/step/nvtx_timer.hpp, CUDA events in seqpack/step/cuda_event_timer.hpp.
 #pragma once
 
@@ -17,16 +17,16 @@ enum class step_phase {
   batch_data,  ///< taking the batch, packing and sharding it
   forward      ///< the model
 };
-/// How many there are.
+/// The number of phases.
 inline constexpr std::size_t step_phases = 2;
 
-/// What errors and profiles call a phase.
+/// The name of a phase in errors and profiles.
 constexpr const char* phase_name(step_phase phase) {
   return phase == step_phase::batch_data ? "batch-data" : "forward";
 }
 
-/// What a step tells of its phases: a phase begins, and ends, also where it ends with an error.
-/// They do not overlap.
+/// A timer of a step: start and stop are called where a phase begins and ends, stop also where it
+/// ends with an error. Phases do not overlap.
 ///
 ///     struct loud_timer {
 ///       void start(seqpack::step_phase phase) { std::cout << phase_name(phase) << '\n'; }
@@ -71,7 +71,7 @@ class wall_clock_timer {
   std::array<offset_t, step_phases> count_{};
 };
 
-/// A phase for as long as the object lives.
+/// A phase that lasts as long as the object lives.
 template <step_timer Timer>
 class timed_phase {
  public:

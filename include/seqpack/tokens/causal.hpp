@@ -1,6 +1,6 @@
 /// \file
-/// What a model without packing needs: the causal attention mask and position ids of a batch, with
-/// the usual options for rows that hold several documents.
+/// Causal attention masks and position ids of a batch that is not packed, with the usual rules for
+/// sequences that hold several documents.
 #pragma once
 
 #include <cstddef>
@@ -15,100 +15,10 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
+#include "seqpack/tokens/detail/causal.hpp"
 #include "seqpack/tokens/per_token.hpp"
-#include "seqpack/tokens/targets.hpp"
 
 namespace seqpack {
-
-namespace detail::causal_masking {
-
-/// Where the document of each token of a batch begins, [B, S]; one row of work per sequence.
-template <class View, class Ids>
-struct start_operation {
-  View view;
-  Ids ids;
-  row_view<std::int64_t> starts;  ///< B rows of S
-  offset_t end_of_document;
-
-  offset_t rows() const noexcept { return starts.rows; }
-  offset_t row_bytes() const noexcept { return starts.payload * offset_t{8}; }
-  offset_t units() const noexcept { return starts.rows; }
-  void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) (*this)(first);
-  }
-  SEQPACK_HD void operator()(offset_t b) const {
-    const offset_t slot = view.slot(b);
-    const offset_t length = slot < 0 ? 0 : view.length(slot);
-    offset_t start = 0;
-    for (offset_t s = 0; s < starts.payload; ++s) {
-      starts.at(b)[s] = start;
-      // What stands in padding ends nothing.
-      if (s < length && static_cast<offset_t>(*ids.at(b, s)) == end_of_document) start = s + 1;
-    }
-  }
-};
-
-/// A position in its document, for per_token.
-template <class T>
-struct document_position {
-  batch_view<const std::int64_t> starts;  ///< where the document of each begins
-
-  template <class Executor, class View>
-  void require(detail::subject whose, const View& view) const {
-    detail::require_equal(whose, "document starts rows", starts.batch(), view.batch,
-                          "the batch size of the layout");
-    if (starts.batch() > 0 && starts.width() < view.longest_padded) {
-      reject(whose.name("document starts columns"), starts.width(),
-             {"it must be at least ", view.longest_padded, ", the width of the batch"});
-    }
-    detail::require_memory(whose, "document starts", starts.data(), starts.positions());
-    detail::require_range<T>(whose, "largest position id", max_of(view.longest_padded - 1, 0));
-  }
-  template <class Regions>
-  void add_reads(Regions& memory, detail::subject whose) const {
-    memory.read(starts.touched(), whose, "document starts");
-  }
-  template <class View>
-  SEQPACK_HD T operator()(const View& view, const token_ref& token) const {
-    const offset_t start = *starts.at(view.sequence_in(token.slot), token.index);
-    // No document begins outside of what is before the token, whatever the array says.
-    return static_cast<T>(token.index - max_of(min_of(start, token.index), 0));
-  }
-};
-
-/// One row of the mask per query, S keys each; one mask for all sequences where they agree.
-template <class View>
-struct mask_operation {
-  View view;
-  shard at;
-  row_view<bool> masked;       ///< [1 or B, S / CP] rows of S
-  const std::int64_t* starts;  ///< [B, S], or null
-
-  offset_t rows() const noexcept { return masked.rows; }
-  offset_t row_bytes() const noexcept { return masked.payload; }
-  SEQPACK_HD offset_t units() const noexcept { return masked.rows * masked.payload; }
-  void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) {
-      const token_ref query = view.token_at(at, first);
-      bool* const row = masked.at(first);
-      for (offset_t key = 0; key < masked.payload; ++key) row[key] = hidden(query, key);
-    }
-  }
-  SEQPACK_HD void operator()(offset_t unit) const {
-    const offset_t row = divide(unit, masked.payload);
-    const offset_t key = unit - row * masked.payload;
-    masked.at(row)[key] = hidden(view.token_at(at, row), key);
-  }
-
- private:
-  SEQPACK_HD bool hidden(const token_ref& query, offset_t key) const {
-    if (key > query.index) return true;
-    return starts != nullptr &&
-           key < starts[view.sequence_in(query.slot) * masked.payload + query.index];
-  }
-};
-
-}  // namespace detail::causal_masking
 
 /// The causal mask of this rank's queries: true where a key is hidden from a query, that is in its
 /// future, or in an earlier document where documents are kept apart.
@@ -145,7 +55,7 @@ void causal_mask(const E& where, const L& layout, shard at, const row_view<std::
   memory.write(masked.touched(), detail::alone, "mask");
   memory.require_apart();
   using view_type = std::remove_const_t<decltype(view)>;
-  execute(where, detail::causal_masking::mask_operation<view_type>{view, at, masked, starts.data});
+  execute(where, detail::causal_mask_operation<view_type>{view, at, masked, starts.data});
 }
 
 /// Where the document of each token begins: the token behind the last end-of-document token before
@@ -178,7 +88,7 @@ void document_starts(const E& where, const L& layout, const batch_view<T>& ids,
   memory.write(starts.touched(), detail::alone, "document starts");
   memory.require_apart();
   using view_type = std::remove_const_t<decltype(view)>;
-  using operation = detail::causal_masking::start_operation<view_type, batch_view<T>>;
+  using operation = detail::document_start_operation<view_type, batch_view<T>>;
   execute(where, operation{view, ids, starts, end_of_document});
 }
 
@@ -188,7 +98,7 @@ template <class Out>
 auto document_position_ids(const row_view<std::int64_t>& starts, Out&& out) {
   using T = detail::token_functions::element_of<Out>;
   const batch_view<const std::int64_t> table(starts.data, starts.rows, starts.payload);
-  return token_array<T, detail::causal_masking::document_position<T>>{row_view(out), {table}};
+  return token_array<T, detail::document_position<T>>{row_view(out), {table}};
 }
 
 }  // namespace seqpack

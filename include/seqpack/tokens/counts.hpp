@@ -43,7 +43,6 @@ struct count_operation {
 
   offset_t rows() const noexcept { return out.rows; }
   offset_t row_bytes() const noexcept { return sizeof(T); }
-  offset_t units() const noexcept { return out.rows; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }

@@ -59,7 +59,6 @@ struct bounds_operation {
 
   offset_t rows() const noexcept { return to.rows; }
   offset_t row_bytes() const noexcept { return sizeof(To); }
-  offset_t units() const noexcept { return to.rows; }
   void process(offset_t first, offset_t last) const {
     for (; first < last; ++first) (*this)(first);
   }

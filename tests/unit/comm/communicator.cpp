@@ -3,10 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/self.hpp"
 #include "support/broadcast_suite.hpp"
 #include "support/communicator_suite.hpp"
@@ -70,101 +68,4 @@ BOOST_AUTO_TEST_CASE(locations) {
   BOOST_TEST(closed1.to_string() ==
              "memory of a pool of CUDA device 1 without access for the group's other devices");
   BOOST_TEST(anywhere.to_string() == "memory anywhere");
-}
-
-BOOST_AUTO_TEST_CASE(waiting_ends) {
-  using namespace std::chrono_literals;
-  int polls = 0;
-  BOOST_TEST(detail::wait_until(10s, [&] { return ++polls == 3; }));
-  BOOST_TEST(polls == 3);
-  const auto start = std::chrono::steady_clock::now();
-  BOOST_TEST(!detail::wait_until(30ms, [] { return false; }));
-  BOOST_TEST((std::chrono::steady_clock::now() - start >= 30ms));
-}
-
-BOOST_AUTO_TEST_CASE(what_has_come_while_it_was_asked_for_counts) {
-  using namespace std::chrono_literals;
-  // The first answers are quick; the next one takes longer than the deadline.
-  int polls = 0;
-  BOOST_TEST(detail::wait_until(1ms, [&] {
-    if (++polls == 65) std::this_thread::sleep_for(5ms);
-    return polls > 65;
-  }));
-}
-
-BOOST_AUTO_TEST_CASE(errors_say_where) {
-  const communication_error error("nothing works");
-  BOOST_TEST(error.reason() == "nothing works");
-  BOOST_TEST(std::string(error.where().file).find("communicator.cpp") != std::string::npos);
-  BOOST_TEST(error.where().line == __LINE__ - 3);
-  BOOST_TEST(std::string(error.what()) ==
-             "nothing works (at communicator.cpp:" + std::to_string(__LINE__ - 5) + ")");
-  const deadline_passed late("all_gather", std::chrono::milliseconds(250));
-  BOOST_TEST(late.reason() ==
-             "all_gather has waited 250 ms for another rank, the deadline of the communicator");
-  const deadline_passed known("agree", std::chrono::milliseconds(250), "rank 2 has not come");
-  BOOST_TEST(
-      known.reason() ==
-      "agree has waited 250 ms for another rank, the deadline of the communicator; rank 2 has "
-      "not come");
-  BOOST_TEST(known.waited().count() == 250);
-  const collective_mismatch mismatch({2}, "shape on rank 2", "[3]", "it must be [4]");
-  BOOST_TEST(mismatch.rank().value == 2);
-  BOOST_TEST(std::string(mismatch.what()) == "shape on rank 2 is [3]: it must be [4]");
-}
-
-BOOST_AUTO_TEST_CASE(places_do_not_tell_where_the_machine_has_its_folders) {
-  const auto text = [](const char* file) { return source_location{file, 7}.to_string(); };
-  BOOST_TEST(text("/home/me/build/include/seqpack/comm/mpi.hpp") == "seqpack/comm/mpi.hpp:7");
-  BOOST_TEST(text("/home/user/seqpack/include/seqpack/comm/mpi.hpp") == "seqpack/comm/mpi.hpp:7");
-  BOOST_TEST(text("seqpack/comm/mpi.hpp") == "mpi.hpp:7");
-  BOOST_TEST(text("/home/me/secret/main.cpp") == "main.cpp:7");
-  BOOST_TEST(text("main.cpp") == "main.cpp:7");
-  BOOST_TEST(text("") == ":7");
-}
-
-namespace {
-
-/// Throws where it should move data, and notes what it is given to keep.
-struct failing_group : counting_communicator<> {
-  failing_group split(std::optional<offset_t>, offset_t) { return failing_group(); }
-  std::vector<std::shared_ptr<void>> kept;
-  void keep(std::shared_ptr<void> memory) { kept.push_back(std::move(memory)); }
-};
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(what_was_sent_and_what_was_to_be_received_is_kept) {
-  failing_group group;
-  const auto sent = std::make_shared<int>(1);
-  const auto received = std::make_shared<int>(2);
-  const auto fail = [] { throw deadline_passed("all_gather", std::chrono::milliseconds(5)); };
-  BOOST_CHECK_THROW(keeping(group, {sent, received, nullptr}, fail), deadline_passed);
-  BOOST_TEST(group.kept.size() == 2u);
-  BOOST_TEST(sent.use_count() == 2);
-  BOOST_TEST(received.use_count() == 2);
-  BOOST_CHECK_THROW(keeping(group, sent, fail), deadline_passed);
-  BOOST_TEST(sent.use_count() == 3);
-  // What is refused has not been given away.
-  BOOST_CHECK_THROW(keeping(group, {sent}, [] { reject("n", 1, "none"); }), invalid_input);
-  BOOST_CHECK_NO_THROW(keeping(group, {sent}, [] {}));
-  BOOST_TEST(sent.use_count() == 3);
-}
-
-BOOST_AUTO_TEST_CASE(the_outermost_name_of_an_operation_counts) {
-  struct named_group : communicator_base<named_group> {
-    named_group() : communicator_base(group_members::all(1), {0}) {}
-    std::string text() const { return operation_text("MPI_Iallgather"); }
-  } group;
-  BOOST_TEST(group.text() == "MPI_Iallgather");
-  {
-    const auto outer = name_operation(group, "broadcast_tensor");
-    BOOST_TEST(group.text() == "broadcast_tensor (MPI_Iallgather)");
-    {
-      const auto inner = name_operation(group, "all_gather");
-      BOOST_TEST(group.text() == "broadcast_tensor (MPI_Iallgather)");
-    }
-    BOOST_TEST(group.text() == "broadcast_tensor (MPI_Iallgather)");
-  }
-  BOOST_TEST(group.text() == "MPI_Iallgather");
 }

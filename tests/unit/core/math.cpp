@@ -8,7 +8,7 @@ using namespace seqpack;
 
 static_assert(min_of(2, 3) == 2 && min_of(3, 2) == 2 && min_of(-1, 1) == -1);
 static_assert(max_of(2, 3) == 3 && max_of(3, 2) == 3 && max_of(-1, 1) == 1);
-static_assert(divide(7, 2) == 3 && remainder(7, 2) == 1);
+static_assert(divide(7, 2) == 3 && seqpack::remainder(7, 2) == 1);
 static_assert(round_up(0, 8) == 0 && round_up(1, 8) == 8 && round_up(8, 8) == 8);
 static_assert(is_power_of_two(1) && is_power_of_two(64) && is_power_of_two(offset_t{1} << 48));
 static_assert(!is_power_of_two(0) && !is_power_of_two(-4) && !is_power_of_two(6));
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(small_numbers_by_counting) {
       BOOST_TEST(round_up(value, multiple) == rounded);
       const offset_t quotient = rounded == value ? rounded / multiple : rounded / multiple - 1;
       BOOST_TEST(divide(value, multiple) == quotient);
-      BOOST_TEST(remainder(value, multiple) == value - quotient * multiple);
+      BOOST_TEST(seqpack::remainder(value, multiple) == value - quotient * multiple);
     }
   }
 }
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(division_at_the_edges_of_32_bits) {
     BOOST_TEST(divide(0, a) == 0);
     for (const offset_t b : edges) {
       BOOST_TEST(divide(a, b) == a / b);
-      BOOST_TEST(remainder(a, b) == a % b);
+      BOOST_TEST(seqpack::remainder(a, b) == a % b);
     }
   }
 }

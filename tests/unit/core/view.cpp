@@ -1,5 +1,6 @@
 #define BOOST_TEST_MODULE view
 #include "seqpack/core/view.hpp"
+#include "support/refused.hpp"
 
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -10,6 +11,7 @@
 #include <vector>
 
 using namespace seqpack;
+using seqpack::testing::refusal;
 
 namespace {
 
@@ -31,16 +33,6 @@ struct strided {
 struct pair_of_bytes {
   std::uint8_t first, second;
 };
-
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const invalid_input& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 template <class View>
 void check_footprint(const View& view, const void* first, const void* last) {

@@ -1,4 +1,4 @@
-// Groups of threads: the concept, and the calling thread as a group.
+// Teams of threads: the concept, and the calling thread as a team.
 #define BOOST_TEST_MODULE team
 #include "seqpack/exec/team.hpp"
 
@@ -34,15 +34,12 @@ static_assert(detail::length<three_bytes> == 1 && detail::length<two_floats> == 
 struct plain {
   offset_t rows() const { return 1; }
   offset_t row_bytes() const { return 1; }
-  offset_t units() const { return 1; }
   void process(offset_t, offset_t) const {}
-  void operator()(offset_t) const {}
 };
 struct shared : plain {
   offset_t row_work() const { return 1; }
-  using plain::operator();
-  template <team Group>
-  void operator()(const Group&, offset_t) const {}
+  template <team Team>
+  void operator()(const Team&, offset_t) const {}
 };
 struct no_work : shared {
   void row_work() const = delete;

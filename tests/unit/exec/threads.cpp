@@ -29,8 +29,6 @@ struct counting_operation {
     ++*pieces;
     for (; first < last; ++first) ++done[first];
   }
-  offset_t units() const { return count; }
-  void operator()(offset_t) const {}
 };
 
 /// How many pieces an operation is run in; every row must be done once.

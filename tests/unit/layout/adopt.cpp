@@ -23,16 +23,6 @@ bounds plain(std::span<const Index> cu) {
   return {cu.begin(), cu.end()};
 }
 
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const invalid_input& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
 std::string refused(const bounds& cu, const bounds& cu_padded, offset_t total,
                     const adopt_options& options = {}) {
   return refusal([&] { from_cu_seqlens(cu, cu_padded, total, no_context_parallel{}, options); });

@@ -20,6 +20,7 @@
 #include "support/refused.hpp"
 
 using namespace seqpack;
+using seqpack::testing::refusal;
 using seqpack::testing::refused_as;
 using lengths = std::vector<offset_t>;
 using bounds = std::vector<offset_t>;
@@ -47,16 +48,6 @@ bounds shard_bounds(const L& l) {
   bounds result;
   for (offset_t k = 0; k <= view.segments; ++k) result.push_back(view.shard_begin(k));
   return result;
-}
-
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const invalid_input& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 template <class Index = std::int32_t, class... Arguments>

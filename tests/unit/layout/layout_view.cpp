@@ -10,8 +10,10 @@
 
 #include "seqpack/layout/layout.hpp"
 #include "support/oracle.hpp"
+#include "support/refused.hpp"
 
 using namespace seqpack;
+using seqpack::testing::refusal;
 
 namespace {
 
@@ -38,16 +40,6 @@ struct with_a_view_of_another_type : without_a_view {
 struct with_a_view : without_a_view {
   layout_view<no_context_parallel> view() const { return {}; }
 };
-
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const invalid_input& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 }  // namespace
 

@@ -8,26 +8,18 @@
 
 #include "seqpack/layout/layout.hpp"
 #include "support/oracle.hpp"
+#include "support/refused.hpp"
 
 // An order maps the slots of the packed row to sequences of the batch.
 
 using namespace seqpack;
 using oracle::numbers;
+using seqpack::testing::refusal;
 
 namespace {
 
 std::vector<offset_t> to_order(const numbers& order) {
   return {order.begin(), order.end()};
-}
-
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const invalid_input& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 std::string refused(const numbers& lens, const numbers& order, offset_t width = max_tokens) {

@@ -9,12 +9,13 @@
 #include <cstring>
 #include <limits>
 #include <random>
-#include <tuple>
 #include <vector>
 
 #include "seqpack/comm/self.hpp"
-#include "seqpack/logprob/next_token_logprobs.hpp"
+#include "seqpack/exec/executor.hpp"
+#include "seqpack/logprob/temperature.hpp"
 #include "support/refused.hpp"
+#include "support/row_truth.hpp"
 
 namespace {
 
@@ -27,29 +28,6 @@ static_assert(!logit<int> && !logit<bool> && !logit<std::vector<float>>);
 static_assert(std::same_as<compute_type<float>, float> &&
               std::same_as<compute_type<double>, double> &&
               std::same_as<compute_type<const _Float16>, float>);
-
-/// What a row says by its definition.
-struct row_truth {
-  double log_prob;
-  double entropy;
-  std::vector<double> probabilities;
-};
-template <class T>
-row_truth truth(const T* row, offset_t columns, std::int64_t label, double temperature) {
-  std::vector<long double> y;
-  long double sum = 0;
-  for (offset_t v = 0; v < columns; ++v) {
-    y.push_back(static_cast<long double>(row[v]) / temperature);
-    sum += std::exp(y.back());
-  }
-  row_truth result{static_cast<double>(y[static_cast<std::size_t>(label)] - std::log(sum)), 0, {}};
-  for (const long double one : y) {
-    const long double p = std::exp(one) / sum;
-    result.entropy -= static_cast<double>(p == 0 ? 0 : p * std::log(p));
-    result.probabilities.push_back(static_cast<double>(p));
-  }
-  return result;
-}
 
 template <class T>
 struct problem {
@@ -358,162 +336,4 @@ BOOST_AUTO_TEST_CASE(a_gradient_must_be_the_logits_or_apart_from_them) {
                         refused("gradient rows", "1", "it must be 2"));
   BOOST_CHECK_EXCEPTION(call({other.data(), 2, 3}), invalid_input,
                         refused("gradient columns", "3", "it must be 4"));
-}
-
-BOOST_AUTO_TEST_CASE(to_the_batch_and_back) {
-  // Two sequences of 3 and 2 tokens: 2 and 1 log-probabilities, 0 where there is no next token.
-  const std::vector<int> lengths{3, 2};
-  const std::vector<int> ids{1, 2, 0, 2, 1, 0};
-  const batch_view<const int> table(ids.data(), 2, 3);
-  const auto layout = make_layout(lengths, padding{each_multiple_of<4>{}});
-  const offset_t columns = 3;
-  std::vector<double> logits;
-  for (offset_t k = 0; k < layout.total_tokens() * columns; ++k) {
-    logits.push_back(static_cast<double>(k % 7) / 2);
-  }
-  const matrix_view<double> rows(logits.data(), layout.total_tokens(), columns);
-  self_communicator one;
-  std::vector<double> out(4, 9);
-  std::vector<double> entropy(4, 9);
-  const auto state = next_token_logprobs(host, layout, one, one, table, rows, column_range(columns),
-                                         batch_view<double>(out.data(), 2, 2), {},
-                                         batch_view<double>(entropy.data(), 2, 2));
-  const row_truth first = truth(rows.at(0), columns, 2, 1);
-  const row_truth second = truth(rows.at(1), columns, 0, 1);
-  const row_truth third = truth(rows.at(4), columns, 1, 1);
-  const std::vector<double> expected{first.log_prob, second.log_prob, third.log_prob, 0};
-  const std::vector<double> expected_entropy{first.entropy, second.entropy, third.entropy, 0};
-  BOOST_TEST(out == expected, boost::test_tools::tolerance(1e-13)
-                                  << boost::test_tools::per_element());
-  BOOST_TEST(entropy == expected_entropy, boost::test_tools::tolerance(1e-13)
-                                              << boost::test_tools::per_element());
-
-  // The entry without a token is not read.
-  const std::vector<double> derivatives{1, 0, 3, std::numeric_limits<double>::quiet_NaN()};
-  std::vector<double> gradient(logits.size(), 9);
-  next_token_logprobs_backward(host, layout, shard{0}, state, rows, column_range(columns),
-                               batch_view<const double>(derivatives.data(), 2, 2),
-                               matrix_view<double>(gradient.data(), rows.rows, columns));
-  for (offset_t t = 0; t < rows.rows; ++t) {
-    const double d = t == 0 ? 1 : t == 4 ? 3 : 0;
-    const row_truth& row = t == 0 ? first : third;
-    const offset_t label = t == 0 ? 2 : 1;
-    for (offset_t v = 0; v < columns; ++v) {
-      const double wanted =
-          d * ((v == label ? 1 : 0) - row.probabilities[static_cast<std::size_t>(v)]);
-      BOOST_TEST(std::abs(gradient[static_cast<std::size_t>(t * columns + v)] - wanted) < 1e-13);
-    }
-  }
-}
-
-BOOST_AUTO_TEST_CASE(outputs_in_the_batch_are_checked_together) {
-  const std::vector<int> lengths{3, 2};
-  const std::vector<int> ids{1, 2, 0, 2, 1, 0};
-  const batch_view<const int> table(ids.data(), 2, 3);
-  const auto layout = make_layout(lengths);
-  std::vector<double> logits(15, 1);
-  const matrix_view<double> rows(logits.data(), 5, 3);
-  self_communicator one;
-  std::vector<double> out(4, 77);
-  std::vector<double> entropy(4, 77);
-  const auto refuse = [&](const batch_view<double>& to, const batch_view<double>& entropies,
-                          const char* entry, const char* value, const char* limit) {
-    BOOST_CHECK_EXCEPTION(next_token_logprobs(host, layout, one, one, table, rows, column_range(3),
-                                              to, {}, entropies),
-                          invalid_input, refused(entry, value, limit));
-    for (const double x : out) BOOST_TEST(x == 77);
-    for (const double x : logits) BOOST_TEST(x == 1);
-  };
-  const batch_view<double> fits(out.data(), 2, 2);
-  refuse(fits, {entropy.data(), 2, 1}, "entropy width", "1", "at least 2");
-  refuse({out.data(), 2, 1}, {}, "log-probabilities width", "1", "at least 2");
-  refuse(fits, fits, "entropy", "in the memory of log-probabilities", "must not alias");
-  refuse({logits.data(), 2, 2}, {}, "log-probabilities", "in the memory of logits",
-         "must not alias");
-  refuse(fits, {nullptr, 2, 2}, "entropy", "null", "4 elements");
-}
-
-namespace {
-
-/// What `Op` does to a row by a group of one thread, in the place of what it does on the host.
-template <class Op>
-struct by_one_thread : Op {
-  void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) static_cast<const Op&>(*this)(single_thread{}, first);
-  }
-};
-/// The same by units, as executors without groups of threads do it.
-template <class Op>
-void execute_units(const Op& op) {
-  for (offset_t unit = 0; unit < op.units(); ++unit) op(unit);
-}
-
-/// Both forms of an operation leave the same in two arrays, apart from rounding.
-template <class T>
-void check_near(const std::vector<T>& found, const std::vector<T>& wanted, double allowed) {
-  BOOST_TEST_REQUIRE(found.size() == wanted.size());
-  for (std::size_t k = 0; k < found.size(); ++k) {
-    const auto a = static_cast<double>(found[k]);
-    const auto b = static_cast<double>(wanted[k]);
-    BOOST_TEST(std::abs(a - b) <= allowed * (1 + std::abs(b)));
-  }
-}
-
-}  // namespace
-
-using computed_types = std::tuple<float, double>;
-BOOST_AUTO_TEST_CASE_TEMPLATE(the_form_for_many_threads_does_the_same, T, computed_types) {
-  using C = compute_type<T>;
-  namespace impl = detail::label_log_probing;
-  constexpr double allowed = sizeof(C) == 8 ? 1e-14 : 1e-6;
-  for (const offset_t columns : {1, 3, 8, 33, 1000}) {
-    std::mt19937 random(static_cast<unsigned>(columns));
-    std::normal_distribution<float> value(0, 3);
-    std::vector<T> logits(static_cast<std::size_t>(4 * columns));
-    for (T& x : logits) x = static_cast<T>(value(random));
-    // Row 1 has no label, row 2 none of this rank's columns, row 3 no derivative.
-    const labels_of labels{columns / 2, ignored_label, columns + 5, 0};
-    for (offset_t v = 0; v < columns; ++v) {
-      logits[static_cast<std::size_t>(columns + v)] =
-          static_cast<T>(std::numeric_limits<float>::quiet_NaN());
-    }
-    const std::vector<C> derivatives{2, 1, -3, 0};
-    const matrix_view<const T> view(logits.data(), 4, columns);
-    const column_range range(0, columns, columns + 10);
-
-    std::vector<C> parts(16), found_parts(16), numbers(16), found_numbers(16);
-    const auto rows = [](std::vector<C>& from) {
-      const auto part = [&](offset_t k) { return row_view<C>(from.data() + 4 * k, 4); };
-      return label_log_prob_rows<C>{part(0), part(1), part(2), part(3)};
-    };
-    const C scale = static_cast<C>(0.8);
-    using scan = impl::scan_operation<true, T, C>;
-    execute(host, scan{view, range, labels.data(), parts.data(), {}, scale});
-    execute(host, by_one_thread<scan>{{view, range, labels.data(), found_parts.data(), {}, scale}});
-    check_near(found_parts, parts, allowed);
-    execute(host, scan{view, range, labels.data(), nullptr, rows(numbers), scale});
-    execute(host,
-            by_one_thread<scan>{{view, range, labels.data(), nullptr, rows(found_numbers), scale}});
-    check_near(found_numbers, numbers, allowed);
-
-    const auto forward = rows(numbers);
-    const label_log_prob_rows<const C> read{forward.log_probs, forward.max, forward.sum,
-                                            forward.entropy};
-    std::vector<C> gradient(logits.size()), found(logits.size()), by_units(logits.size());
-    const auto backward = [&](std::vector<C>& out) {
-      const matrix_view<C> to(out.data(), 4, columns);
-      return impl::backward_operation<T, C, C>{
-          view, range, labels.data(), read, derivatives.data(), to, columns, scale};
-    };
-    execute(host, backward(gradient));
-    execute(host, by_one_thread<impl::backward_operation<T, C, C>>{backward(found)});
-    check_near(found, gradient, allowed);
-    execute_units(backward(by_units));
-    check_near(by_units, gradient, allowed);
-    if (columns > 1) BOOST_TEST(gradient[static_cast<std::size_t>(columns / 2)] > 0);
-    for (offset_t v = 0; v < columns; ++v) {
-      BOOST_TEST(found[static_cast<std::size_t>(columns + v)] == 0);
-      BOOST_TEST(found[static_cast<std::size_t>(3 * columns + v)] == 0);
-    }
-  }
 }

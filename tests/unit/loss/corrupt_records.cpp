@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "seqpack/logprob/label_log_probs.hpp"
+#include "seqpack/logprob/detail/log_prob_checks.hpp"
 #include "seqpack/loss/count_valid.hpp"
 #include "support/forged_group.hpp"
 
@@ -30,11 +30,11 @@ BOOST_AUTO_TEST_CASE(counts) {
 BOOST_AUTO_TEST_CASE(columns) {
   // known 0, first 1, last 9, total 17
   forged_group unknown(put_at(0, std::uint8_t{4}));
-  refuse([&] { detail::label_log_probing::require_tiling(unknown, column_range(0, 4, 8)); },
+  refuse([&] { detail::require_tiling(unknown, column_range(0, 4, 8)); },
          "kind of the columns" + from_1 + "4: it must be from 0 to 1");
   constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
   forged_group wild(put_at(1, least));
-  refuse([&] { detail::label_log_probing::require_tiling(wild, column_range(0, 4, 8)); },
+  refuse([&] { detail::require_tiling(wild, column_range(0, 4, 8)); },
          "vocabulary columns on rank 1 (world rank 3) is [" + std::to_string(least) +
              ", 4) of 8: they must begin at 4, where the ranks before it end, of 8");
 }

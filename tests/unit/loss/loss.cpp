@@ -25,7 +25,7 @@ static_assert(loss_function<nll> && loss_function<dpo<>> && loss_function<dpo<re
 static_assert(loss_function<clipped_policy_gradient<>>);
 static_assert(loss_function<clipped_policy_gradient<loss_level::sequence, kl_estimate::k3,
                                                     ratio_level::sequence>>);
-static_assert(sequences_per_group<nll> == 1 && sequences_per_group<dpo<>> == 2);
+static_assert(sequences_per_tuple<nll> == 1 && sequences_per_tuple<dpo<>> == 2);
 
 struct of_logits {
   static constexpr auto input = loss_input::logits;
@@ -48,7 +48,7 @@ struct triples {
     return differentiable(a.tokens(), d, d, d);
   }
 };
-static_assert(loss_function<triples> && sequences_per_group<triples> == 3);
+static_assert(loss_function<triples> && sequences_per_tuple<triples> == 3);
 
 struct value_alone : nll {
   double operator()(const auto& s) const { return s.tokens(); }
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_visits_its_targets_alone) {
   const auto fields = text.fields();
   using view_type = std::remove_const_t<decltype(view)>;
   using fields_type = std::remove_const_t<decltype(fields)>;
-  const detail::losses::source<view_type, fields_type> from{view, fields, {}, 0};
+  const detail::loss_source<view_type, fields_type> from{view, fields, {}, 0};
   // Rows 4 to 7 are the second sequence's; its targets 1 and 3 are predicted by rows 4 and 6.
   std::vector<double> logp(8, not_a_number);
   logp[4] = -1;
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_visits_its_targets_alone) {
   const log_prob_sequence<view_type, fields_type, recorded, double> s(from, 1, contributions, 0.5,
                                                                       logp.data());
   BOOST_TEST(s.length() == 4);
-  BOOST_TEST(s.row() == 1);
+  BOOST_TEST(s.index() == 1);
   BOOST_TEST(s.sample_weight() == 0.5);
   BOOST_TEST(s.weight(0) == 0);
   BOOST_TEST(s.weight(1) == 2);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_without_targets) {
   const auto fields = text.fields();
   using view_type = std::remove_const_t<decltype(view)>;
   using fields_type = std::remove_const_t<decltype(fields)>;
-  const detail::losses::source<view_type, fields_type> from{view, fields, {}, 0};
+  const detail::loss_source<view_type, fields_type> from{view, fields, {}, 0};
   for (const offset_t b : {0, 1}) {
     const log_prob_sequence<view_type, fields_type, no_metrics, float> s(from, b, nullptr, 1,
                                                                          nullptr);
@@ -236,10 +236,10 @@ struct far_off {
 BOOST_AUTO_TEST_CASE(nothing_is_read_outside_of_a_row) {
   const ragged_masks text;
   const auto fields = text.fields();
-  BOOST_TEST(detail::targets::token_weight(fields, {}, 0, 1) == 2);
-  BOOST_TEST(detail::targets::token_weight(fields, {}, 0, 2) == 0);
-  BOOST_TEST(std::isnan(detail::targets::token_value<double>(token_mask, fields, 0, 2,
-                                                             detail::losses::not_a_number)));
+  BOOST_TEST(detail::token_weight(fields, {}, 0, 1) == 2);
+  BOOST_TEST(detail::token_weight(fields, {}, 0, 2) == 0);
+  BOOST_TEST(
+      std::isnan(detail::token_value<double>(token_mask, fields, 0, 2, detail::not_a_number)));
 }
 
 BOOST_AUTO_TEST_CASE(a_penalty_of_0_is_none) {

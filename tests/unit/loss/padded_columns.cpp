@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "seqpack/seqpack.hpp"
+#include "support/as_device.hpp"
 #include "support/refused.hpp"
 #include "support/train_batch.hpp"
 
@@ -35,22 +36,6 @@ struct half_square {
     });
   }
 };
-
-/// An executor of a user, that does every operation by units.
-struct by_units {};
-
-}  // namespace
-
-template <>
-struct seqpack::executor_traits<by_units> {
-  static constexpr bool on_device = false;
-  template <class Op>
-  static void run(by_units, const Op& op) {
-    for (offset_t unit = 0; unit < op.units(); ++unit) op(unit);
-  }
-};
-
-namespace {
 
 /// Rows of some width, with `between` behind the columns.
 std::vector<double> wide_rows(offset_t rows, offset_t width, double between) {
@@ -136,9 +121,9 @@ BOOST_AUTO_TEST_CASE(a_loss_on_log_probabilities) {
 BOOST_AUTO_TEST_CASE(a_loss_on_logits) {
   check_padded_columns<half_square>(host);
 }
-BOOST_AUTO_TEST_CASE(an_executor_that_works_by_units) {
-  check_padded_columns<nll>(by_units{});
-  check_padded_columns<half_square>(by_units{});
+BOOST_AUTO_TEST_CASE(an_executor_that_works_as_device) {
+  check_padded_columns<nll>(as_device{});
+  check_padded_columns<half_square>(as_device{});
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "seqpack/comm/self.hpp"
+#include "seqpack/logprob/next_token_logprobs.hpp"
 #include "seqpack/loss/evaluate.hpp"
 #include "seqpack/loss/nll.hpp"
 #include "support/loss_oracle.hpp"
@@ -50,7 +51,7 @@ template <class Loss>
 bool has_share(const loss_sample& c, const token_ref& token) {
   const int b = static_cast<int>(token.slot);
   const int t = static_cast<int>(token.index) + 1;
-  const int first = b - b % static_cast<int>(sequences_per_group<Loss>);
+  const int first = b - b % static_cast<int>(sequences_per_tuple<Loss>);
   return t < token.length && c.sample_weight(first) != 0 && c.token_weight(b, t) != 0;
 }
 

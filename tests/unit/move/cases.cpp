@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "seqpack/seqpack.hpp"
+#include "support/as_device.hpp"
 #include "support/buffers.hpp"
 #include "support/refused.hpp"
 #include "support/sparse_memory.hpp"
@@ -474,7 +475,7 @@ BOOST_AUTO_TEST_CASE(case_58_elements_above_two_to_the_31) {
   move.process(9 * width - 1, 9 * width);
   BOOST_TEST(target.data()[2415919103] == 42);
   target.data()[2415919103] = 0;
-  move(move.units() - 1);
+  run_tiles(move, move.tiles() - 1, move.tiles());
   BOOST_TEST(target.data()[2415919103] == 42);
 }
 
@@ -526,7 +527,8 @@ BOOST_AUTO_TEST_CASE(case_61_many_packed_tokens) {
   move.process(position, position + 1);
   BOOST_TEST(back.data()[element] == 7);
   back.data()[element] = 0;
-  move((position + 1) * move.moves.move.shape.units().per_row() - 1);
+  const offset_t tile = position / move.moves.move.shape.span(0).rows;
+  run_tiles(move, tile, tile + 1);
   BOOST_TEST(back.data()[element] == 7);
 }
 

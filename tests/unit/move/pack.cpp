@@ -14,6 +14,7 @@
 #include "support/layouts.hpp"
 #include "support/reference.hpp"
 #include "support/refused.hpp"
+#include "support/sharding_suite.hpp"
 
 namespace {
 
@@ -30,21 +31,6 @@ numbers packed(const Layout& layout, Place at, const Source& source, long long p
   BOOST_TEST(out.guards_intact());
   return out.values();
 }
-
-/// Rank r owns chunk CP - 1 - r: a sharding of the user's own.
-struct backwards {
-  static constexpr offset_t divisor(offset_t cp) { return cp; }
-  static constexpr shard_position to_shard(offset_t token, offset_t length, offset_t cp) {
-    const offset_t size = length / cp;
-    return {cp - 1 - token / size, token % size};
-  }
-  static constexpr offset_t to_token(shard_position p, offset_t length, offset_t cp) {
-    return (cp - 1 - p.rank) * (length / cp) + p.index;
-  }
-  static constexpr offset_t run(shard_position p, offset_t length, offset_t cp) {
-    return length / cp - p.index;
-  }
-};
 
 template <class Layout>
 void require_same_shards(const Layout& a, const auto& b, const batch_view<const long long>& ids) {
@@ -163,7 +149,7 @@ BOOST_AUTO_TEST_CASE(sharding_of_ones_own) {
   const numbers table = id_table(lens, 9);
   const batch_view ids(table.data(), 3, 9);
   const auto layout =
-      make_layout(lens, padding{each_multiple_of<3>{}}, context_parallel{3, backwards{}});
+      make_layout(lens, padding{each_multiple_of<3>{}}, context_parallel{3, reversed_contiguous{}});
   const auto expected =
       oracle::pack({.lens = lens, .each = 3, .cp = 3, .sharding = oracle::kind::contiguous});
   for (std::size_t r = 0; r < 3; ++r) {
@@ -274,8 +260,7 @@ struct counting_fields {
 }  // namespace
 
 template <>
-struct seqpack::executor_traits<counting_fields> {
-  static constexpr bool on_device = false;
+struct seqpack::executor_traits<counting_fields> : seqpack::host_executor_traits {
   template <class Op>
   static void run(const counting_fields& where, const Op& op) {
     where.bytes->push_back(op.row_bytes());

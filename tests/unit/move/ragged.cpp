@@ -8,6 +8,7 @@
 
 #include "seqpack/move/pack.hpp"
 #include "seqpack/move/unpack.hpp"
+#include "support/as_device.hpp"
 #include "support/buffers.hpp"
 #include "support/layouts.hpp"
 #include "support/refused.hpp"
@@ -44,21 +45,6 @@ numbers packed_lengths(const numbers& lens, const numbers& order) {
     result[static_cast<std::size_t>(row)] = lens[static_cast<std::size_t>(row)];
   }
   return result;
-}
-
-/// f(layout, expected, request, ragged ids)
-template <class F>
-void for_random_layouts(unsigned seed, F&& f) {
-  std::mt19937 random(seed);
-  for (int round = 0; round < 10; ++round) {
-    const int batch = round % 6;
-    const numbers lens = random_lengths(random, batch, 25);
-    const numbers order = round % 2 == 0 ? numbers{} : random_order(random, batch);
-    for_each_layout(lens, order,
-                    [&](const auto& layout, const auto& expected, const auto& request) {
-                      f(layout, expected, request);
-                    });
-  }
 }
 
 }  // namespace
@@ -133,7 +119,7 @@ BOOST_AUTO_TEST_CASE(target_that_does_not_start_at_zero_is_refused_or_written_wh
   const std::vector<std::int32_t> offsets{2, 4, 5};
   const auto layout = make_layout(numbers{2, 1});
   poisoned_buffer<long long> by_rows(5);
-  poisoned_buffer<long long> by_units(5);
+  poisoned_buffer<long long> by_tiles(5);
   const auto to = [&](auto& out) {
     return field(rows, ragged_view(row_view(out.span()), offsets.data(), 2), -7);
   };
@@ -144,10 +130,10 @@ BOOST_AUTO_TEST_CASE(target_that_does_not_start_at_zero_is_refused_or_written_wh
     return;
   }
   const auto move = detail::unpacking::make_operation<detail::unpacking::write::everything>(
-      layout.view(), full_row, to(by_units));
-  for (offset_t unit = 0; unit < move.units(); ++unit) move(unit);
+      layout.view(), full_row, to(by_tiles));
+  run_as_device(move);
   BOOST_TEST(by_rows.values() == (numbers{-7, -7, 100, 101, 200}), per_element());
-  BOOST_TEST((by_units == by_rows));
+  BOOST_TEST((by_tiles == by_rows));
 }
 
 BOOST_AUTO_TEST_CASE(refused_sources) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "support/as_device.hpp"
 #include "support/buffers.hpp"
 #include "support/elements.hpp"
 #include "support/layouts.hpp"
@@ -46,25 +47,12 @@ struct in_pieces {
 }  // namespace
 
 template <>
-struct seqpack::executor_traits<in_pieces> {
-  static constexpr bool on_device = false;
+struct seqpack::executor_traits<in_pieces> : seqpack::host_executor_traits {
   template <class Op>
   static void run(in_pieces pieces, const Op& op) {
     for (offset_t first = 0; first < op.rows(); first += pieces.size) {
       op.process(first, std::min(first + pieces.size, op.rows()));
     }
-  }
-};
-namespace {
-/// Runs the function of a device.
-struct by_units {};
-}  // namespace
-template <>
-struct seqpack::executor_traits<by_units> {
-  static constexpr bool on_device = false;
-  template <class Op>
-  static void run(by_units, const Op& op) {
-    for (offset_t unit = 0; unit < op.units(); ++unit) op(unit);
   }
 };
 
@@ -111,7 +99,7 @@ BOOST_AUTO_TEST_CASE(random_layouts_between_all_places) {
                        per_element());
           };
           check(host);
-          check(by_units{});
+          check(as_device{});
           check(in_pieces{1 + round});
           for (const auto& token : targets) padding_rows += token.real ? 0 : 1;
         });
@@ -160,7 +148,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(elements_and_payloads, Type, all_elements) {
       BOOST_TEST((out == wanted));
     };
     check(host);
-    check(by_units{});
+    check(as_device{});
   }
 }
 
@@ -240,8 +228,7 @@ BOOST_AUTO_TEST_CASE(refused_payloads_and_null) {
 }
 
 BOOST_AUTO_TEST_CASE(refused_layout_without_arrays) {
-  const layout_view<no_context_parallel> view{
-      .sequences = 1, .segments = 1, .total = 4};
+  const layout_view<no_context_parallel> view{.sequences = 1, .segments = 1, .total = 4};
   numbers rows(4, 1);
   poisoned_buffer<number> out(4);
   BOOST_CHECK_EXCEPTION(

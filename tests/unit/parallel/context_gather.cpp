@@ -13,6 +13,7 @@
 
 #include "seqpack/comm/self.hpp"
 #include "seqpack/layout/layout.hpp"
+#include "support/as_device.hpp"
 #include "support/context_gather_suite.hpp"
 #include "support/refused.hpp"
 
@@ -97,7 +98,7 @@ struct seqpack::executor_traits<device_like> {
   static constexpr bool on_device = true;
   template <class Op>
   static void run(device_like, const Op& op) {
-    for (offset_t unit = 0; unit < op.units(); ++unit) op(unit);
+    run_as_device(op);
   }
 };
 
@@ -321,38 +322,6 @@ BOOST_FIXTURE_TEST_CASE(no_member_and_no_arrays, fixture) {
   BOOST_CHECK_EXCEPTION(all_gather_unpack(host, group, view, target(), workspace), invalid_input,
                         refused("the layout's cu_seqlens", "null", "needs its arrays"));
   nothing_written();
-}
-
-BOOST_AUTO_TEST_CASE(long_texts_are_cut) {
-  detail::context_gathering::record record;
-  record.refuse(std::string(100, 'e'), std::string(100, 'v'), std::string(100, 'r'));
-  record = detail::records::read<detail::context_gathering::record>(detail::records::write(record));
-  BOOST_CHECK_EXCEPTION(detail::context_gathering::require_all(group_members::all(1), {record}),
-                        collective_mismatch,
-                        says(std::string(92, 'e') + " ... on rank 0 is " + std::string(36, 'v') +
-                             " ...: " + std::string(52, 'r') + " ..."));
-}
-
-BOOST_AUTO_TEST_CASE(what_ranks_say_of_their_calls_is_compared) {
-  detail::context_gathering::record usual;
-  usual.payload = 2;
-  usual.element_bytes = sizeof(float);
-  const auto refuse = [&](const detail::context_gathering::record& other, const std::string& text) {
-    BOOST_CHECK_EXCEPTION(
-        detail::context_gathering::require_all(group_members::all(2), {usual, other}),
-        collective_mismatch, says(text));
-  };
-  detail::context_gathering::record other = usual;
-  other.element_bytes = sizeof(double);
-  refuse(other, "element size on rank 1 is 8: it must be 4, as on rank 0");
-  other = usual;
-  other.payload = 3;
-  refuse(other, "payload on rank 1 is 3: it must be 2, as on rank 0");
-  other = usual;
-  other.layout.total_tokens = 5;
-  refuse(other, "total tokens on rank 1 is 5: it must be 0, as on rank 0");
-  BOOST_CHECK_NO_THROW(
-      detail::context_gathering::require_all(group_members::all(2), {usual, usual}));
 }
 
 BOOST_FIXTURE_TEST_CASE(bounds_of_a_ragged_gradient_are_read, fixture) {

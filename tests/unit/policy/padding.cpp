@@ -9,8 +9,10 @@
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/policy/any_padding.hpp"
 #include "support/oracle.hpp"
+#include "support/refused.hpp"
 
 using namespace seqpack;
+using seqpack::testing::refusal;
 
 namespace {
 
@@ -165,16 +167,6 @@ void agree(const Static& fixed, const Dynamic& at_run_time) {
   same(fixed, at_run_time);
   same(fixed, any_padding(fixed));
   same(fixed, any_padding(at_run_time));
-}
-
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const invalid_input& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #define BOOST_TEST_MODULE sharding
 #include "seqpack/policy/sharding.hpp"
 
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <type_traits>
@@ -9,25 +8,13 @@
 
 #include "seqpack/policy/any_sharding.hpp"
 #include "support/oracle.hpp"
+#include "support/refused.hpp"
+#include "support/sharding_suite.hpp"
 
 using namespace seqpack;
+using namespace seqpack::testing;
 
 namespace {
-
-/// A user's own sharding: the last rank owns the first chunk.
-struct reversed_contiguous {
-  static constexpr offset_t divisor(offset_t cp) { return cp; }
-  static constexpr shard_position to_shard(offset_t token, offset_t length, offset_t cp) {
-    const offset_t size = length / cp;
-    return {cp - 1 - token / size, token % size};
-  }
-  static constexpr offset_t to_token(shard_position p, offset_t length, offset_t cp) {
-    return (cp - 1 - p.rank) * (length / cp) + p.index;
-  }
-  static constexpr offset_t run(shard_position p, offset_t length, offset_t cp) {
-    return length / cp - p.index;
-  }
-};
 
 /// One with a number of its own: blocks of tokens are dealt out in turn.
 struct blocks {
@@ -96,55 +83,6 @@ static_assert(!converts<context_parallel<4, reversed_contiguous>, chosen_late>);
 struct from_contiguous : contiguous {};
 static_assert(!converts<from_contiguous, any_sharding>);
 
-/// A bijection between the tokens of one sequence and the shares of the ranks.
-template <context_parallel_policy C>
-void is_a_bijection(const C& c, offset_t length) {
-  const offset_t share = length / c.size();
-  std::vector<int> owned(static_cast<std::size_t>(length));
-  for (offset_t rank = 0; rank < c.size(); ++rank) {
-    for (offset_t index = 0; index < share; ++index) {
-      const offset_t token = c.to_token({rank, index}, length);
-      BOOST_TEST_REQUIRE((token >= 0 && token < length));
-      BOOST_TEST((c.to_shard(token, length) == shard_position{rank, index}));
-      ++owned[static_cast<std::size_t>(token)];
-    }
-  }
-  BOOST_TEST(std::ranges::count(owned, 1) == length);
-}
-
-/// run() says how many tokens follow each other both in the sequence and in the share: every one
-/// that it promises does. `longest`: the one behind them does not.
-template <context_parallel_policy C>
-void runs_are_right(const C& c, offset_t length, bool longest) {
-  const offset_t share = length / c.size();
-  for (offset_t rank = 0; rank < c.size(); ++rank) {
-    for (offset_t index = 0; index < share; ++index) {
-      const offset_t run = c.run({rank, index}, length);
-      const offset_t token = c.to_token({rank, index}, length);
-      const auto follows = [&](offset_t k) {
-        return index + k < share && c.to_token({rank, index + k}, length) == token + k;
-      };
-      BOOST_TEST(run >= 1);
-      for (offset_t k = 0; k < run; ++k) BOOST_TEST(follows(k));
-      if (longest) BOOST_TEST(!follows(run));
-    }
-  }
-}
-
-/// What the concept asks for in words, for lengths up to a few times the divisor.
-template <sharding S>
-void conforms(const S& how, bool longest_runs) {
-  for (offset_t cp = 2; cp <= 8; ++cp) {
-    const context_parallel<dynamic, S> c{cp, how};
-    BOOST_TEST(c.divisor() == how.divisor(cp));
-    BOOST_TEST(c.divisor() % cp == 0);
-    for (offset_t length = c.divisor(); length <= 5 * c.divisor(); length += c.divisor()) {
-      is_a_bijection(c, length);
-      runs_are_right(c, length, longest_runs);
-    }
-  }
-}
-
 /// The shares are those of the definitions.
 template <sharding S>
 void shares_are(oracle::kind kind) {
@@ -197,15 +135,6 @@ void static_and_dynamic_agree() {
   static_agrees<8, S>();
 }
 
-std::string refusal(auto f) {
-  try {
-    f();
-  } catch (const invalid_input& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
 }  // namespace
 
 // Zigzag over 2 ranks and 8 tokens, in constant expressions.
@@ -220,34 +149,34 @@ static_assert(contiguous::to_shard(5, 8, 2) == shard_position{1, 1});
 static_assert(striped::to_shard(5, 8, 2) == shard_position{1, 2});
 
 BOOST_AUTO_TEST_CASE(zigzag_conforms) {
-  conforms(zigzag{}, true);
+  check_sharding(zigzag{}, true);
   shares_are<zigzag>(oracle::kind::zigzag);
   static_and_dynamic_agree<zigzag>();
 }
 
 BOOST_AUTO_TEST_CASE(contiguous_conforms) {
-  conforms(contiguous{}, true);
+  check_sharding(contiguous{}, true);
   shares_are<contiguous>(oracle::kind::contiguous);
   static_and_dynamic_agree<contiguous>();
 }
 
 BOOST_AUTO_TEST_CASE(striped_conforms) {
-  conforms(striped{}, true);
+  check_sharding(striped{}, true);
   shares_are<striped>(oracle::kind::striped);
   static_and_dynamic_agree<striped>();
 }
 
 BOOST_AUTO_TEST_CASE(shardings_of_ones_own_conform) {
-  conforms(reversed_contiguous{}, true);
+  check_sharding(reversed_contiguous{}, true);
   static_and_dynamic_agree<reversed_contiguous>();
-  conforms(blocks{1}, true);
-  conforms(blocks{3}, true);
+  check_sharding(blocks{1}, true);
+  check_sharding(blocks{3}, true);
 }
 
 BOOST_AUTO_TEST_CASE(shardings_that_are_chosen_at_run_time_conform) {
-  conforms(any_sharding{zigzag{}}, true);
-  conforms(any_sharding{contiguous{}}, true);
-  conforms(any_sharding{striped{}}, true);
+  check_sharding(any_sharding{zigzag{}}, true);
+  check_sharding(any_sharding{contiguous{}}, true);
+  check_sharding(any_sharding{striped{}}, true);
   BOOST_TEST((any_sharding{} == any_sharding{sharding_kind::zigzag}));
   BOOST_TEST((any_sharding{contiguous{}} == any_sharding{sharding_kind::contiguous}));
   BOOST_TEST((any_sharding{striped{}} == any_sharding{sharding_kind::striped}));
@@ -272,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_static_size_takes_a_sharding_with_a_number) {
 BOOST_AUTO_TEST_CASE(one_rank_owns_everything_in_order) {
   const auto whole = [](const auto& c) {
     BOOST_TEST(c.divisor() == 1);
-    is_a_bijection(c, 7);
+    check_bijection(c, 7);
     for (offset_t token = 0; token < 7; ++token) {
       BOOST_TEST((c.to_shard(token, 7) == shard_position{0, token}));
       BOOST_TEST(c.run({0, token}, 7) == 7 - token);

@@ -612,9 +612,9 @@ BOOST_AUTO_TEST_CASE(counts_must_be_given_where_they_are_needed) {
       run(values, packed_setup(), {.global_valid_toks = 3}, example(), reward_squared{}),
       invalid_input, refused("global_valid_seqs", "not given", "divided by it"));
   // Pairs are counted in sequences, and a metric per token needs tokens, whatever the loss is per.
-  static_assert(detail::losses::needs_sequences<dpo<>> && !detail::losses::needs_tokens<dpo<>>);
-  static_assert(detail::losses::needs_tokens<clipped_policy_gradient<loss_level::sequence>>);
-  static_assert(detail::losses::needs_tokens<nll> && !detail::losses::needs_sequences<nll>);
+  static_assert(detail::needs_sequences<dpo<>> && !detail::needs_tokens<dpo<>>);
+  static_assert(detail::needs_tokens<clipped_policy_gradient<loss_level::sequence>>);
+  static_assert(detail::needs_tokens<nll> && !detail::needs_sequences<nll>);
 }
 
 BOOST_AUTO_TEST_CASE(an_iterator_that_fails_moves_on) {

@@ -27,21 +27,6 @@ numbers written(const Layout& layout, Place at, Array array) {
   return out.values();
 }
 
-/// f(layout, expected) for random layouts.
-template <class F>
-void for_random_layouts(unsigned seed, F&& f) {
-  std::mt19937 random(seed);
-  for (int round = 0; round < 12; ++round) {
-    const int batch = round % 6;
-    const numbers lens = random_lengths(random, batch, 25);
-    const numbers order = round % 2 == 0 ? numbers{} : random_order(random, batch);
-    for_each_layout(lens, order,
-                    [&](const auto& layout, const auto& expected, const auto& request) {
-                      f(layout, expected, request);
-                    });
-  }
-}
-
 /// An array of the user's own: the real tokens of the owner.
 struct owner_length {
   template <class Executor, class View>

@@ -1,17 +1,14 @@
 /// \file
-/// Waiting with an end.
+/// Waiting with a deadline.
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "seqpack/core/error.hpp"
 
-namespace seqpack {
-
-/// How long a collective waits for another rank unless told otherwise: longer than any checkpoint
-/// or evaluation that ranks do alone, shorter than a night.
-inline constexpr std::chrono::milliseconds default_deadline = std::chrono::minutes(10);
+namespace seqpack::detail {
 
 /// \throws invalid_input for a deadline that is not positive.
 inline void require_deadline(std::chrono::milliseconds deadline) {
@@ -19,8 +16,6 @@ inline void require_deadline(std::chrono::milliseconds deadline) {
     reject("deadline", std::to_string(deadline.count()) + " ms", "it must be positive");
   }
 }
-
-namespace detail {
 
 /// Polls until done() says so.
 /// \returns whether it did before the deadline passed.
@@ -50,6 +45,4 @@ bool wait_until(std::chrono::milliseconds deadline, const Done& done) {
   }
 }
 
-}  // namespace detail
-
-}  // namespace seqpack
+}  // namespace seqpack::detail

@@ -1,6 +1,6 @@
 /// \file
-/// The first half of every collective of the library that is checked on all ranks: a record of
-/// fixed size from each, so that all of them come to the same verdict.
+/// Exchanges a record of fixed size of each rank: the first half of every collective that is
+/// checked on all ranks, so that all of them come to the same verdict.
 // For the folders above too.
 #pragma once
 
@@ -9,29 +9,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/error.hpp"
 #include "seqpack/comm/rank.hpp"
 #include "seqpack/core/config.hpp"
 
-namespace seqpack::detail::exchanging {
+namespace seqpack::detail {
 
 /// What travels: always this size, whatever the operation, so that ranks that call different
 /// operations find out instead of waiting for each other.
 struct envelope {
-  static constexpr std::uint64_t current_version = 0x7365'7170'6163'6b02;  // "seqpack", 2
-  static constexpr std::size_t room = detail::records::room;
+  static constexpr std::uint64_t current_version = 0x7365'7170'6163'6b03;  // "seqpack", 3
+  static constexpr std::size_t room = records::room;
 
   std::uint64_t version = current_version;
   std::array<char, 32> operation{};
-  detail::records::bytes record{};
+  records::bytes record{};
 
   /// Whether a call of this version has sent it.
   bool is_known() const noexcept { return version == current_version && operation.back() == 0; }
@@ -47,6 +47,14 @@ inline std::string rank_name(const group_members& members, group_rank rank) {
   std::string name = "rank " + std::to_string(rank.value);
   if (world.value != rank.value) name += " (world rank " + std::to_string(world.value) + ")";
   return name;
+}
+
+/// "rank 2 has not come", "rank 1, rank 2 have not come"
+inline std::string absent_text(const group_members& members,
+                               const std::vector<group_rank>& absent) {
+  std::string text;
+  for (const group_rank r : absent) text += (text.empty() ? "" : ", ") + rank_name(members, r);
+  return text + (absent.size() == 1 ? " has not come" : " have not come");
 }
 
 /// "", or "; refused on 3 ranks: 2, 4, 5": where more ranks are refused than the one a verdict is
@@ -66,7 +74,7 @@ template <class Describe>
 void refuse(const std::vector<group_rank>& refused, const Describe& describe) {
   if (refused.empty()) return;
   const collective_mismatch first = describe(refused.front());
-  throw collective_mismatch(refused.front(), first.entry(), first.value(),
+  throw collective_mismatch(first.rank(), first.entry(), first.value(),
                             first.requirement() + other_ranks(refused));
 }
 
@@ -106,7 +114,7 @@ inline void require_one_operation(const group_members& members,
 
 /// The records in the order of the ranks.
 /// \throws collective_mismatch about the first one that no rank can have written.
-template <detail::records::travels Record>
+template <records::travels Record>
 std::vector<Record> read_records(const group_members& members,
                                  const std::vector<envelope>& received) {
   std::vector<Record> found;
@@ -114,7 +122,7 @@ std::vector<Record> read_records(const group_members& members,
   std::vector<invalid_input> errors;
   for (const envelope& e : received) {
     try {
-      found.push_back(detail::records::read<Record>(e.record));
+      found.push_back(records::read<Record>(e.record));
     } catch (const invalid_input& error) {
       corrupt.push_back({&e - received.data()});
       errors.push_back(error);
@@ -128,16 +136,16 @@ std::vector<Record> read_records(const group_members& members,
   return found;
 }
 
-/// Exchanges one record of each rank. One collective, over on return.
+/// Exchanges one record of each rank. One collective, complete on return.
 /// \returns the records in the order of the ranks
 /// \throws collective_mismatch on all ranks where not all of them call this operation, and on those
 /// that have received a record which no rank can have sent.
-template <detail::records::travels Record, communicator C>
+template <records::travels Record, communicator C>
 std::vector<Record> exchange_records(C& group, std::string_view operation, const Record& mine) {
   envelope sent;
   std::copy_n(operation.begin(), std::min(operation.size(), sent.operation.size() - 1),
               sent.operation.begin());
-  sent.record = detail::records::write(mine);
+  sent.record = records::write(mine);
   [[maybe_unused]] const auto named = name_operation(group, operation);
   std::vector<envelope> received(static_cast<std::size_t>(group.size()));
   group.exchange(reinterpret_cast<const std::byte*>(&sent),
@@ -146,57 +154,4 @@ std::vector<Record> exchange_records(C& group, std::string_view operation, const
   return read_records<Record>(group.members(), received);
 }
 
-/// One rank's part of a split.
-struct split_record {
-  bool joins = false;
-  offset_t colour = 0;
-  offset_t key = 0;
-
-  void write(detail::records::writer& to) const {
-    to.flag(joins);
-    to.put(colour);
-    to.put(key);
-  }
-  static split_record read(detail::records::reader& from) {
-    const bool joins = from.flag("part in the split");
-    const auto colour = from.get<offset_t>();
-    return {joins, colour, from.get<offset_t>()};
-  }
-};
-
-/// The group that a rank is in after a split: its place in the order of all colours, and who is in
-/// it. No group for a rank that names no colour.
-struct split_result {
-  std::optional<offset_t> group;
-  group_members members;
-};
-
-/// One collective, over on return; the same on all ranks of a group.
-template <communicator C>
-split_result agree_on_split(C& parent, std::optional<offset_t> colour, offset_t key) {
-  const auto records =
-      exchange_records(parent, "split", split_record{colour.has_value(), colour.value_or(0), key});
-  if (!colour) return {};
-
-  std::vector<offset_t> colours;
-  std::vector<std::size_t> mine;
-  for (std::size_t r = 0; r < records.size(); ++r) {
-    if (!records[r].joins) continue;
-    colours.push_back(records[r].colour);
-    if (records[r].colour == *colour) mine.push_back(r);
-  }
-  std::sort(colours.begin(), colours.end());
-  colours.erase(std::unique(colours.begin(), colours.end()), colours.end());
-  std::stable_sort(mine.begin(), mine.end(),
-                   [&](std::size_t a, std::size_t b) { return records[a].key < records[b].key; });
-
-  std::vector<world_rank> members;
-  members.reserve(mine.size());
-  for (const std::size_t r : mine) {
-    members.push_back(parent.members().to_world({static_cast<offset_t>(r)}));
-  }
-  const auto place = std::lower_bound(colours.begin(), colours.end(), *colour);
-  return {place - colours.begin(), group_members(std::move(members))};
-}
-
-}  // namespace seqpack::detail::exchanging
+}  // namespace seqpack::detail

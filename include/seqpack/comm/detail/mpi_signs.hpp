@@ -41,11 +41,11 @@ class signs {
     kind what = kind::waits;
     std::string operation;  ///< what the rank was asked for
 
-    void write(detail::records::writer& to) const {
+    void write(records::writer& to) const {
       to.choice(what);
       to.text(std::string_view(operation).substr(0, longest_operation));
     }
-    static sign read(detail::records::reader& from) {
+    static sign read(records::reader& from) {
       const kind what = from.choice("kind of the sign", kind::left);
       return {what, from.text("operation", longest_operation)};
     }
@@ -94,9 +94,9 @@ class signs {
     std::vector<group_rank> absent;
     detail::wait_until(std::min<std::chrono::milliseconds>(deadline, moment), [&] {
       listen();
-      absent = detail::exchanging::ranks_where(
-          static_cast<offset_t>(heard_.size()),
-          [&](std::size_t r) { return !heard_[r] && static_cast<offset_t>(r) != me_.value; });
+      absent = ranks_where(static_cast<offset_t>(heard_.size()), [&](std::size_t r) {
+        return !heard_[r] && static_cast<offset_t>(r) != me_.value;
+      });
       return absent.size() < 2;
     });
     return absent;
@@ -111,8 +111,8 @@ class signs {
 
   void send(kind what, std::string_view operation, group_rank to) {
     if (!are_heard()) return;
-    const auto bytes = std::make_shared<detail::records::bytes>(
-        detail::records::write(sign{what, std::string(operation)}));
+    const auto bytes =
+        std::make_shared<records::bytes>(records::write(sign{what, std::string(operation)}));
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = MPI_Isend(bytes->data(), bytes_of_sign, MPI_BYTE, static_cast<int>(to.value),
                                tag, comm_, &request);
@@ -138,7 +138,7 @@ class signs {
         break;
       }
       try {
-        return std::pair(group_rank{status.MPI_SOURCE}, detail::records::read<sign>(bytes));
+        return std::pair(group_rank{status.MPI_SOURCE}, records::read<sign>(bytes));
       } catch (const invalid_input&) {
         continue;  // none of ours
       }

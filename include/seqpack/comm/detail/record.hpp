@@ -119,8 +119,8 @@ class reader {
   std::size_t used_ = 0;
 };
 
-/// How a type travels: `void write(writer&, const T&)` and `T read(reader&)`, both static. By default
-/// by members of that kind.
+/// How a type is written and read: `void write(writer&, const T&)` and `T read(reader&)`, both
+/// static. By default by members of that kind.
 template <class T>
 struct traits {};
 template <class T>

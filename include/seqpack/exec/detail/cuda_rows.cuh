@@ -1,6 +1,6 @@
 /// \file
-/// Rows that the threads of a warp, or of a block, work on together: how they read and write
-/// memory, and the launch. CMake component: seqpack::cuda.
+/// Warps and blocks as teams: how they read and write the memory of a row, and the launch. CMake
+/// component: seqpack::cuda.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,7 +20,7 @@ namespace detail {
 
 inline constexpr int warp_size = 32;
 
-// These and what calls them say __host__ too, because the operations that are given groups do.
+// These and what calls them say __host__ too, because the operations that are given teams do.
 SEQPACK_HD inline std::uint32_t from_lane_behind(std::uint32_t value, int distance) {
 #if defined(__CUDA_ARCH__)
   return __shfl_down_sync(0xFFFFFFFFU, value, static_cast<unsigned>(distance));
@@ -319,12 +319,12 @@ SEQPACK_HD void rewrite_row(const member& me, const T* x, G* out, offset_t n, co
 }  // namespace detail
 
 /// A warp of a device, for short rows.
-class warp_group {
+class warp_team {
  public:
   static constexpr int threads = 256;  ///< of a block, of which each warp has rows of its own
   struct memory {};
 
-  SEQPACK_HD explicit warp_group(int thread) : me_{thread % detail::warp_size, 5} {}
+  SEQPACK_HD explicit warp_team(int thread) : me_{thread % detail::warp_size, 5} {}
 
   SEQPACK_HD int rank() const { return me_.rank; }
   SEQPACK_HD constexpr int size() const { return detail::warp_size; }
@@ -352,7 +352,7 @@ class warp_group {
 };
 
 /// A block of a device, for long rows.
-class block_group {
+class block_team {
  public:
   static constexpr int most_warps = 16;
   static constexpr int most_threads = most_warps * detail::warp_size;
@@ -361,7 +361,7 @@ class block_group {
     alignas(16) unsigned char turns[2][most_warps][16];
   };
 
-  SEQPACK_HD block_group(int thread, int log_threads, memory& shared)
+  SEQPACK_HD block_team(int thread, int log_threads, memory& shared)
       : me_{thread, log_threads}, shared_(&shared) {}
 
   SEQPACK_HD int rank() const { return me_.rank; }
@@ -432,32 +432,31 @@ constexpr int blocks_at_once(int threads) {
 // element by element through an iterator that makes numbers of logits, cannot leave out masked
 // rows, and leave what is made of a row's sums to another launch.
 template <class Op>
-static __global__ void __launch_bounds__(warp_group::threads,
-                                         blocks_at_once<Op>(warp_group::threads))
+static __global__ void __launch_bounds__(warp_team::threads, blocks_at_once<Op>(warp_team::threads))
     rows_of_warps(const Op op, offset_t rows) {
-  constexpr int warps = warp_group::threads / detail::warp_size;
+  constexpr int warps = warp_team::threads / detail::warp_size;
   const auto thread = static_cast<int>(threadIdx.x);
-  const warp_group group(thread);
+  const warp_team threads(thread);
   const offset_t step = offset_t{gridDim.x} * warps;
   for (offset_t row = offset_t{blockIdx.x} * warps + thread / detail::warp_size; row < rows;
        row += step) {
-    op(group, row);
+    op(threads, row);
   }
 }
 template <class Op>
-static __global__ void __launch_bounds__(block_group::most_threads,
-                                         blocks_at_once<Op>(block_group::most_threads))
+static __global__ void __launch_bounds__(block_team::most_threads,
+                                         blocks_at_once<Op>(block_team::most_threads))
     rows_of_blocks(const Op op, offset_t rows) {
-  __shared__ block_group::memory shared;
-  const block_group group(static_cast<int>(threadIdx.x), 31 - __clz(static_cast<int>(blockDim.x)),
-                          shared);
-  for (offset_t row = blockIdx.x; row < rows; row += gridDim.x) op(group, row);
+  __shared__ block_team::memory shared;
+  const block_team threads(static_cast<int>(threadIdx.x), 31 - __clz(static_cast<int>(blockDim.x)),
+                           shared);
+  for (offset_t row = blockIdx.x; row < rows; row += gridDim.x) op(threads, row);
 }
 
 template <class Op>
 void launch_rows(cudaStream_t stream, void (*kernel)(Op, offset_t), const Op& op, int threads,
                  offset_t rows_at_once) {
-  // A group does a few rows where there are many, which hides what starting a block costs; not
+  // A team does a few rows where there are many, which hides what starting a block costs; not
   // more, so that the next free multiprocessor gets the next rows, and rows that are skipped leave
   // none idle.
   constexpr offset_t enough_blocks = 4096;
@@ -478,8 +477,8 @@ template <cooperative_operation Op>
 void for_each_row(cudaStream_t stream, const Op& op) {
   const offset_t work = op.row_work();
   if (work <= most_of_warp) {
-    launch_rows(stream, &rows_of_warps<Op>, op, warp_group::threads,
-                warp_group::threads / detail::warp_size);
+    launch_rows(stream, &rows_of_warps<Op>, op, warp_team::threads,
+                warp_team::threads / detail::warp_size);
   } else {
     launch_rows(stream, &rows_of_blocks<Op>, op, work <= most_of_small_block ? 256 : 512, 1);
   }

@@ -333,9 +333,9 @@ layout_view<C, Index> view_of(const device_arrays<Index>& arrays, const layout_s
 }
 
 /// A layout in device memory but for its policy.
-template <layout_index Index, class Memory>
+template <layout_index Index>
 struct built {
-  device_buffer<Memory> memory;
+  std::shared_ptr<void> memory;
   device_arrays<Index> arrays;
   layout_sizes sizes;
   offset_t batch;
@@ -351,19 +351,19 @@ struct built {
 /// the bounds that the caller gave, the known total and the width, and there may be padding.
 template <bool Deferred, class Memory, class Pinned, class Input, layout_index Index,
           class Rounding>
-built<Index, Memory> build(const cuda_stream<Memory, Pinned>& where, const Input& input,
-                           const bounds_rules<Index, Rounding>& rules, offset_t batch,
-                           offset_t known_total) {
+built<Index> build(const cuda_stream<Memory, Pinned>& where, const Input& input,
+                   const bounds_rules<Index, Rounding>& rules, offset_t batch,
+                   offset_t known_total) {
   if constexpr (!Deferred) staging::require_no_capture(where.stream);
   store_item<Input, bounds_rules<Index, Rounding>, Index> store{input, rules, {}, known_total};
   std::size_t scan_bytes = 0;
   scan(nullptr, scan_bytes, store, where.stream);
   const memory_map<Index> map(store.last_item() + 1, input.slots, batch, Input::has_order,
                               scan_bytes);
-  device_buffer<Memory> memory(where, map.bytes());
-  store.arrays = map.arrays(memory.data());
-  map.prepare(memory.data(), where.stream);
-  scan(map.scan_memory(memory.data()), scan_bytes, store, where.stream);
+  auto memory = detail::allocate(where.memory, where.stream, map.bytes());
+  store.arrays = map.arrays(memory.get());
+  map.prepare(memory.get(), where.stream);
+  scan(map.scan_memory(memory.get()), scan_bytes, store, where.stream);
 
   layout_sizes sizes;
   if constexpr (Deferred) {

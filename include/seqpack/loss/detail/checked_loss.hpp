@@ -1,5 +1,5 @@
 /// \file
-/// What is wrong with a loss, in words: one static_assert for each thing, and no other error.
+/// Diagnoses a loss: one static_assert for each thing that is wrong, and no other error.
 // For the folders above too.
 #pragma once
 
@@ -8,9 +8,13 @@
 #include <utility>
 
 #include "seqpack/core/config.hpp"
-#include "seqpack/loss/loss.hpp"
+#include "seqpack/loss/detail/loss_archetypes.hpp"
+#include "seqpack/loss/differentiable.hpp"
+#include "seqpack/loss/loss_kind.hpp"
+#include "seqpack/loss/metric.hpp"
+#include "seqpack/tokens/batch_fields.hpp"
 
-namespace seqpack::detail::losses {
+namespace seqpack::detail {
 
 template <class Tags>
 inline constexpr bool is_field_tags = false;
@@ -20,7 +24,7 @@ inline constexpr bool is_field_tags<field_tags<Tags...>> = true;
 /// A sequence of which a loss may ask anything. What it must not ask for is an error here, and
 /// nowhere else: where a real sequence lacks something, it gives NaN.
 template <class L>
-struct asserting_archetype : archetype<L> {
+struct asserting_archetype : loss_archetype<L> {
   template <field_tag Tag>
   SEQPACK_HD double value(Tag, offset_t) const {
     return named<Tag>();
@@ -46,7 +50,7 @@ struct asserting_archetype : archetype<L> {
 
 /// Takes the place of a loss with something wrong, so that nothing else is said about it.
 template <class Metrics>
-struct stand_in {
+struct stand_in_loss {
   static constexpr auto input = loss_input::logits;
   static constexpr auto level = loss_level::token;
   using metrics = Metrics;
@@ -66,13 +70,13 @@ concept says_level =
 template <class L>
 concept lists_metrics = requires { L::metrics::size + std::size_t{0}; };
 template <class L>
-concept takes_sequences = requires { requires group_size<L> >= 1; };
+concept takes_sequences = requires { requires tuple_size<L> >= 1; };
 template <class L>
 concept lists_fields = is_field_tags<asked_fields<L>>;
 
 /// \returns whether all members are there
 template <class L>
-constexpr bool members() {
+constexpr bool has_loss_members() {
   static_assert(std::is_trivially_copyable_v<L>,
                 "a loss is trivially copyable, so that it can be sent to a device");
   static_assert(says_input<L>,
@@ -90,7 +94,7 @@ constexpr bool members() {
 
 /// What a loss with all members makes of sequences.
 template <class L, std::size_t... K>
-constexpr bool results(std::index_sequence<K...> all) {
+constexpr bool has_loss_result(std::index_sequence<K...> all) {
   using sequence = asserting_archetype<L>;
   constexpr bool called =
       requires(const L& loss, const sequence& s) { loss((static_cast<void>(K), s)...); };
@@ -98,7 +102,8 @@ constexpr bool results(std::index_sequence<K...> all) {
                 "a loss is called with a sequence, or with as many as its `sequences` says, by a "
                 "const operator()");
   if constexpr (called) {
-    constexpr bool fits = is_result<L::input, sizeof...(K), decltype(result<L, sequence>(all))>;
+    constexpr bool fits =
+        is_loss_result<L::input, sizeof...(K), decltype(loss_returns<L, sequence>(all))>;
     static_assert(fits,
                   "a loss returns differentiable(value, derivative...), with a derivative for each "
                   "sequence: of (offset_t) that gives a double or, for a loss on logits, of "
@@ -114,9 +119,9 @@ constexpr bool results(std::index_sequence<K...> all) {
 }
 
 template <class L>
-constexpr bool is_checked() {
-  if constexpr (members<L>()) {
-    return results<L>(std::make_index_sequence<group_size<L>>{});
+constexpr bool is_checked_loss() {
+  if constexpr (has_loss_members<L>()) {
+    return has_loss_result<L>(std::make_index_sequence<tuple_size<L>>{});
   } else {
     return false;
   }
@@ -124,23 +129,23 @@ constexpr bool is_checked() {
 
 /// The metrics of a loss that may have none.
 template <class L>
-struct metrics_of {
+struct loss_metrics {
   using type = no_metrics;
 };
 template <class L>
   requires lists_metrics<L>
-struct metrics_of<L> {
+struct loss_metrics<L> {
   using type = typename L::metrics;
 };
 
 /// The loss itself. Does not compile for one that is no loss_function, and says why.
 template <class L>
-constexpr auto checked(const L& loss) {
-  if constexpr (is_checked<L>()) {
+constexpr auto checked_loss(const L& loss) {
+  if constexpr (is_checked_loss<L>()) {
     return loss;
   } else {
-    return stand_in<typename metrics_of<L>::type>{};
+    return stand_in_loss<typename loss_metrics<L>::type>{};
   }
 }
 
-}  // namespace seqpack::detail::losses
+}  // namespace seqpack::detail

@@ -1,10 +1,11 @@
 /// \file
-/// Several fields that move over one map, as one bulk operation: in blocks on the host, unit by
-/// unit, or in tiles by the threads of a block.
+/// Several fields that move over one map, as one bulk operation: in blocks on the host, in tiles by
+/// the threads of a block on a device.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
@@ -45,19 +46,16 @@ struct sources {
 };
 
 /// The moves of all fields: a list without std::tuple, which device code cannot use. A move has
-/// rows, units and tiles of its own, all of which mean the same.
+/// rows and tiles of its own, which mean the same.
 template <class... Moves>
 struct move_list;
 
 template <>
 struct move_list<> {
-  SEQPACK_HD constexpr offset_t units() const noexcept { return 0; }
   SEQPACK_HD constexpr offset_t tiles() const noexcept { return 0; }
   constexpr offset_t row_bytes() const noexcept { return 0; }
   template <class Map>
   void process(const Map&, offset_t, offset_t) const {}
-  template <class Map>
-  SEQPACK_HD void unit(const Map&, offset_t) const {}
   template <class Map, class Threads, class Scratch>
   SEQPACK_HD detail::tiles::work find_routes(const Map&, const Threads&, Scratch&, offset_t,
                                              bool) const {
@@ -78,7 +76,6 @@ struct move_list<Move, Rest...> {
   constexpr offset_t row_bytes() const noexcept {
     return move.shape.row_bytes() + rest.row_bytes();
   }
-  SEQPACK_HD constexpr offset_t units() const noexcept { return own_units() + rest.units(); }
   SEQPACK_HD constexpr offset_t tiles() const noexcept { return own_tiles() + rest.tiles(); }
 
   template <class Map>
@@ -86,14 +83,6 @@ struct move_list<Move, Rest...> {
     // Rows of nothing may have strides, and no memory.
     if (move.shape.row_bytes() > 0) move.process(map, first, min_of(last, move.rows()));
     rest.process(map, first, last);
-  }
-  template <class Map>
-  SEQPACK_HD void unit(const Map& map, offset_t number) const {
-    if (number < own_units()) {
-      move.unit(map, number);
-    } else {
-      rest.unit(map, number - own_units());
-    }
   }
 
   /// Looks up the rows of a tile; the threads have met when it returns. `continues`: the tile before
@@ -153,9 +142,6 @@ struct move_list<Move, Rest...> {
     }
     return found;
   }
-  SEQPACK_HD constexpr offset_t own_units() const noexcept {
-    return move.rows() * move.shape.units().per_row();
-  }
   SEQPACK_HD constexpr offset_t own_tiles() const noexcept { return move.shape.tiles(); }
 };
 
@@ -176,9 +162,7 @@ struct bulk_move {
 
   constexpr offset_t rows() const noexcept { return row_count; }
   constexpr offset_t row_bytes() const noexcept { return moves.row_bytes(); }
-  SEQPACK_HD constexpr offset_t units() const noexcept { return moves.units(); }
   void process(offset_t first, offset_t last) const { moves.process(map, first, last); }
-  SEQPACK_HD void operator()(offset_t unit) const { moves.unit(map, unit); }
 
   SEQPACK_HD constexpr offset_t tiles() const noexcept { return moves.tiles(); }
   template <class Threads>
@@ -194,5 +178,30 @@ struct bulk_move {
     threads.sync();
   }
 };
+
+/// The fields of one launch: their pointers and sizes are its parameters, which are limited.
+inline constexpr std::size_t most_at_once = 64;
+
+template <std::size_t First, class Run, class Tuple, std::size_t... K>
+void run_part(const Run& run, const Tuple& all, std::index_sequence<K...>) {
+  run(std::get<First + K>(all)...);
+}
+template <std::size_t First, class Run, class Tuple>
+void run_parts_from(const Run& run, const Tuple& all) {
+  constexpr std::size_t rest = std::tuple_size_v<Tuple> - First;
+  constexpr std::size_t count = rest < most_at_once ? rest : most_at_once;
+  run_part<First>(run, all, std::make_index_sequence<count>{});
+  if constexpr (count < rest) run_parts_from<First + count>(run, all);
+}
+
+/// Calls run(field...) with the fields, at most `most_at_once` of them each time.
+template <class Run, class... Fields>
+void run_in_parts(const Run& run, const Fields&... all) {
+  if constexpr (sizeof...(Fields) <= most_at_once) {
+    run(all...);
+  } else {
+    run_parts_from<0>(run, std::tie(all...));
+  }
+}
 
 }  // namespace seqpack::detail::fields

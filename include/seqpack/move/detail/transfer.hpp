@@ -102,33 +102,19 @@ class unit_shape {
     const std::uint64_t bits = address_bits | static_cast<std::uint64_t>(row_bytes) | 16U;
     bytes_ = static_cast<std::int32_t>(bits & (~bits + 1));
     per_row_ = row_bytes / bytes_;
-    if (is_power_of_two(per_row_)) {
-      shift_ = 0;
-      while ((offset_t{1} << shift_) < per_row_) ++shift_;
-    }
   }
 
   SEQPACK_HD constexpr std::int32_t bytes() const noexcept { return bytes_; }
   SEQPACK_HD constexpr offset_t per_row() const noexcept { return per_row_; }
   SEQPACK_HD constexpr offset_t row_bytes() const noexcept { return row_bytes_; }
-  /// The row of a unit; the rest is its place in the row.
-  SEQPACK_HD constexpr offset_t row_of(offset_t unit) const noexcept {
-    return shift_ >= 0 ? unit >> shift_ : divide(unit, per_row_);
-  }
 
  private:
   offset_t row_bytes_ = 0;
   offset_t per_row_ = 0;
   std::int32_t bytes_ = 1;
-  std::int32_t shift_ = -1;
 };
 
 namespace detail::units {
-
-template <int Bytes>
-SEQPACK_HD inline void copy(char* to, const char* from) {
-  *reinterpret_cast<block<Bytes>*>(to) = *reinterpret_cast<const block<Bytes>*>(from);
-}
 
 /// Fills one unit that begins `offset` bytes into the row.
 template <int Bytes, class T, class F>
@@ -166,22 +152,5 @@ SEQPACK_HD inline void with_size(std::int32_t bytes, F&& f) {
 }
 
 }  // namespace detail::units
-
-/// Writes one unit of a token: a copy of `from`, or the fill value where `from` is null.
-template <element T, filler<T> F>
-SEQPACK_HD void write_unit(const unit_shape& shape, T* to, const T* from, offset_t unit,
-                           const F& fill) {
-  const offset_t offset = unit * shape.bytes();
-  char* const target = reinterpret_cast<char*>(to) + offset;
-  if (from != nullptr) {
-    const char* const source = reinterpret_cast<const char*>(from) + offset;
-    detail::units::with_size<alignof(T)>(
-        shape.bytes(), [=](auto size) { detail::units::copy<size>(target, source); });
-  } else {
-    detail::units::with_size<alignof(T)>(shape.bytes(), [=, &fill](auto size) {
-      detail::units::fill<size, T>(target, offset, fill);
-    });
-  }
-}
 
 }  // namespace seqpack

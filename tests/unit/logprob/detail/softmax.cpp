@@ -2,6 +2,10 @@
 #define BOOST_TEST_MODULE softmax
 #include "seqpack/logprob/detail/softmax.hpp"
 
+#include "seqpack/logprob/detail/softmax_host.hpp"
+#include "seqpack/logprob/detail/softmax_team.hpp"
+#include "seqpack/logprob/logits.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>
@@ -22,7 +26,6 @@ namespace {
 
 using namespace seqpack;
 using namespace seqpack::testing;
-using detail::softmax::compute_t;
 using detail::softmax::part;
 
 // What users have as a 16-bit type: it converts to float and from it, and does nothing else.
@@ -54,17 +57,17 @@ constexpr double rounding = std::is_same_v<T, bfloat16> ? 1.0 / 256 : tolerance<
 
 template <class T>
 double number(T x) {
-  return static_cast<double>(static_cast<compute_t<T>>(x));
+  return static_cast<double>(static_cast<compute_type<T>>(x));
 }
 
 template <class T>
-T logit(double x) {
-  return static_cast<T>(static_cast<compute_t<T>>(x));
+T logit_of(double x) {
+  return static_cast<T>(static_cast<compute_type<T>>(x));
 }
 
 template <class T>
-long double rounded_product(T x, compute_t<T> scale) {
-  const compute_t<T> y = static_cast<compute_t<T>>(x) * scale;
+long double rounded_product(T x, compute_type<T> scale) {
+  const compute_type<T> y = static_cast<compute_type<T>>(x) * scale;
   return y;
 }
 
@@ -72,7 +75,7 @@ template <class T>
 std::vector<T> normal_row(std::mt19937& random, offset_t n, double mean = 0, double width = 3) {
   std::normal_distribution<double> draw(mean, width);
   std::vector<T> row(static_cast<std::size_t>(n));
-  for (T& x : row) x = logit<T>(draw(random));
+  for (T& x : row) x = logit_of<T>(draw(random));
   return row;
 }
 
@@ -82,7 +85,7 @@ struct definition {
   long double sum = 0;
   long double weighted = 0;
 
-  definition(std::span<const T> row, compute_t<T> scale) {
+  definition(std::span<const T> row, compute_type<T> scale) {
     for (const T x : row) max = std::max(max, rounded_product(x, scale));
     for (const T x : row) {
       const long double y = rounded_product(x, scale);
@@ -112,18 +115,18 @@ bool same_bits(const part<C>& a, const part<C>& b) {
 }
 
 template <bool Entropy, class T>
-auto scan(std::span<const T> row, compute_t<T> scale = 1) {
+auto scan(std::span<const T> row, compute_type<T> scale = 1) {
   return detail::softmax::scan_row<Entropy>(row.data(), static_cast<offset_t>(row.size()), scale);
 }
 template <bool Entropy, class T>
-auto scan_in_chunks(std::span<const T> row, compute_t<T> scale = 1) {
+auto scan_in_chunks(std::span<const T> row, compute_type<T> scale = 1) {
   return detail::softmax::scan_row<Entropy>(single_thread{}, row.data(),
                                             static_cast<offset_t>(row.size()), scale);
 }
 
 /// All ways to look at a row: op(part, whether it has `weighted`).
 template <class T, class Op>
-void for_each_scan(const std::vector<T>& elements, compute_t<T> scale, Op op) {
+void for_each_scan(const std::vector<T>& elements, compute_type<T> scale, Op op) {
   const std::span<const T> row(elements);
   op(scan<false>(row, scale), false);
   op(scan<true>(row, scale), true);
@@ -132,7 +135,7 @@ void for_each_scan(const std::vector<T>& elements, compute_t<T> scale, Op op) {
 }
 
 template <class T>
-void check_row(const std::vector<T>& row, compute_t<T> scale = 1) {
+void check_row(const std::vector<T>& row, compute_type<T> scale = 1) {
   const definition<T> wanted(row, scale);
   for_each_scan(row, scale,
                 [&](const auto& found, bool entropy) { check_part<T>(found, wanted, entropy); });
@@ -150,8 +153,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(rows_of_many_sizes, T, logit_types) {
     BOOST_TEST_CONTEXT("n = " << n) {
       const auto row = normal_row<T>(random, n);
       check_row(row);
-      check_row(row, static_cast<compute_t<T>>(0.5));
-      check_row(row, static_cast<compute_t<T>>(1 / 0.7));
+      check_row(row, static_cast<compute_type<T>>(0.5));
+      check_row(row, static_cast<compute_type<T>>(1 / 0.7));
     }
   }
 }
@@ -168,17 +171,17 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_address_does_not_matter, T, logit_types) {
   std::mt19937 random(2);
   for (const offset_t n : {5, 63, 512, 1100}) {
     const auto row = normal_row<T>(random, n);
-    const auto scale = static_cast<compute_t<T>>(1 / 0.7);
+    const auto scale = static_cast<compute_type<T>>(1 / 0.7);
     const auto wanted = scan<true>(std::span<const T>(row), scale);
-    const auto lse = static_cast<compute_t<T>>(wanted.max + std::log(wanted.sum));
+    const compute_type<T> share = 1 / wanted.sum;
     std::vector<T> gradient(row.size());
-    detail::softmax::gradient_row(row.data(), gradient.data(), n, scale, lse, compute_t<T>(1));
+    detail::softmax::gradient_row(row.data(), gradient.data(), n, scale, wanted.max, share);
     for (std::size_t k = 0; k < 64 / sizeof(T); ++k) {
       poisoned_buffer<T> moved(n, k * sizeof(T));
       std::copy(row.begin(), row.end(), moved.data());
       const std::span<const T> view = moved.span();
       BOOST_TEST(same_bits(scan<true>(view, scale), wanted));
-      detail::softmax::gradient_row(moved.data(), moved.data(), n, scale, lse, compute_t<T>(1));
+      detail::softmax::gradient_row(moved.data(), moved.data(), n, scale, wanted.max, share);
       BOOST_TEST(std::equal(gradient.begin(), gradient.end(), moved.data(),
                             [](T a, T b) { return number(a) == number(b); }));
       BOOST_TEST(moved.guards_intact());
@@ -190,7 +193,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(large_logits, T, logit_types) {
   std::mt19937 random(3);
   for (const double mean : {1e4, -1e4, 3e7}) {
     check_row(normal_row<T>(random, 1500, mean));
-    check_row(normal_row<T>(random, 1500, mean), static_cast<compute_t<T>>(0.25));
+    check_row(normal_row<T>(random, 1500, mean), static_cast<compute_type<T>>(0.25));
   }
 }
 
@@ -202,19 +205,19 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(wide_spreads, T, logit_types) {
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_largest_numbers, T, logit_types) {
-  const double most = number(logit<T>(std::is_same_v<T, double> ? 1.7e308 : 3e38));
-  std::vector<T> row(600, logit<T>(-most));
+  const double most = number(logit_of<T>(std::is_same_v<T, double> ? 1.7e308 : 3e38));
+  std::vector<T> row(600, logit_of<T>(-most));
   check_row(row);
-  row[599] = logit<T>(most);
+  row[599] = logit_of<T>(most);
   check_row(row);
-  row[0] = logit<T>(most);
+  row[0] = logit_of<T>(most);
   check_row(row);
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(rows_that_rise_or_fall, T, logit_types) {
   for (const double step : {1e-7, 1e-5, 1e-3, 0.1, 2.0}) {
     std::vector<T> row;
-    for (int k = 0; k < 20000; ++k) row.push_back(logit<T>(step * k));
+    for (int k = 0; k < 20000; ++k) row.push_back(logit_of<T>(step * k));
     check_row(row);
     std::reverse(row.begin(), row.end());
     check_row(row);
@@ -227,8 +230,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_error_does_not_grow_with_the_row, T, logit_typ
   check_row(normal_row<T>(random, n));
   // Equal terms: their roundings do not cancel.
   for (const double rest : {-1.2, -0.3, -7.7}) {
-    std::vector<T> row(n, logit<T>(rest));
-    row[0] = logit<T>(0);
+    std::vector<T> row(n, logit_of<T>(rest));
+    row[0] = logit_of<T>(0);
     check_row(row);
   }
 }
@@ -239,11 +242,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(masked_logits_have_probability_0, T, logit_types) 
     for (const int kept_of_10 : {0, 1, 5, 9}) {
       auto row = normal_row<T>(random, n);
       for (std::size_t k = 1; k < row.size(); ++k) {
-        if (static_cast<int>(random() % 10) >= kept_of_10) row[k] = logit<T>(-inf);
+        if (static_cast<int>(random() % 10) >= kept_of_10) row[k] = logit_of<T>(-inf);
       }
       check_row(row);
       std::reverse(row.begin(), row.end());
-      check_row(row, static_cast<compute_t<T>>(1 / 0.7));
+      check_row(row, static_cast<compute_type<T>>(1 / 0.7));
     }
   }
 }
@@ -252,7 +255,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_row_of_masked_logits_only, T, logit_types) {
   std::mt19937 random(7);
   const auto finite = scan<true>(std::span<const T>(normal_row<T>(random, 50)));
   for (const std::size_t n : {1U, 17U, 512U, 1100U}) {
-    for_each_scan(std::vector<T>(n, logit<T>(-inf)), 1, [&](const auto& found, bool) {
+    for_each_scan(std::vector<T>(n, logit_of<T>(-inf)), 1, [&](const auto& found, bool) {
       BOOST_TEST(found.max == -inf);
       BOOST_TEST(found.sum == 0);
       BOOST_TEST(found.weighted == 0);
@@ -266,7 +269,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_row_of_masked_logits_only, T, logit_types) {
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_nan_is_never_hidden, T, logit_types) {
   std::mt19937 random(8);
   const auto check = [&](std::vector<T> row, std::size_t k, double value) {
-    row[k] = logit<T>(value);
+    row[k] = logit_of<T>(value);
     const auto finite = scan<true>(std::span<const T>(normal_row<T>(random, 20, 100)));
     double most = -inf;
     for (const T x : row) most = std::max(most, number(x));
@@ -281,13 +284,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_nan_is_never_hidden, T, logit_types) {
     for (std::size_t n = 1; n < 40; ++n) {
       for (std::size_t k = 0; k < n; ++k) {
         check(normal_row<T>(random, static_cast<offset_t>(n)), k, value);
-        check(std::vector<T>(n, logit<T>(-inf)), k, value);
+        check(std::vector<T>(n, logit_of<T>(-inf)), k, value);
       }
     }
     for (const std::size_t k : edges) check(normal_row<T>(random, 1100), k, value);
-    for (const std::size_t k : edges) check(std::vector<T>(1100, logit<T>(-inf)), k, value);
+    for (const std::size_t k : edges) check(std::vector<T>(1100, logit_of<T>(-inf)), k, value);
   }
-  for_each_scan(std::vector<T>(600, logit<T>(not_a_number)), 1,
+  for_each_scan(std::vector<T>(600, logit_of<T>(not_a_number)), 1,
                 [](const auto& found, bool) { BOOST_TEST(std::isnan(found.sum)); });
 }
 
@@ -298,7 +301,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(infinity_gives_no_finite_sum, T, logit_types) {
     for (const std::size_t k : edges) {
       if (k >= static_cast<std::size_t>(n)) continue;
       auto row = normal_row<T>(random, n);
-      row[k] = logit<T>(inf);
+      row[k] = logit_of<T>(inf);
       for_each_scan(row, 1, [&](const auto& found, bool) {
         BOOST_TEST(!std::isfinite(found.sum));
         BOOST_TEST(!std::isfinite(merge(found, finite).sum));
@@ -320,12 +323,12 @@ BOOST_AUTO_TEST_CASE(a_part_whose_maximum_is_no_number) {
 BOOST_AUTO_TEST_CASE_TEMPLATE(parts_of_a_row_in_every_order, T, logit_types) {
   std::mt19937 random(10);
   auto row = normal_row<T>(random, 1300, 0, 20);
-  std::fill(row.begin() + 700, row.begin() + 900, logit<T>(-inf));  // a whole part
+  std::fill(row.begin() + 700, row.begin() + 900, logit_of<T>(-inf));  // a whole part
   const std::vector<std::vector<std::ptrdiff_t>> ends{
       {1300}, {1, 1300}, {600, 600, 1300}, {3, 700, 900, 1300}, {17, 700, 900, 1299, 1300}};
   const definition<T> wanted(row, 1);
   for (const auto& list : ends) {
-    std::vector<part<compute_t<T>>> parts;
+    std::vector<part<compute_type<T>>> parts;
     std::ptrdiff_t first = 0;
     for (const std::ptrdiff_t last : list) {
       parts.push_back(scan<true>(std::span<const T>(row.begin() + first, row.begin() + last)));
@@ -391,7 +394,7 @@ BOOST_AUTO_TEST_CASE(exp_of_what_is_no_number) {
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(gradients, T, logit_types) {
-  using C = compute_t<T>;
+  using C = compute_type<T>;
   // A rounded exponent is as much off as it is large.
   const auto near = [](double found, long double wanted, double allowed, long double exponent) {
     if (wanted == 0) return found == 0;
@@ -402,22 +405,23 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(gradients, T, logit_types) {
   for (const offset_t n : {0, 1, 2, 31, 32, 33, 511, 512, 513, 1000, 32000}) {
     for (const C scale : {C(1), static_cast<C>(1 / 0.7)}) {
       auto row = normal_row<T>(random, n);
-      if (n > 20) row[17] = logit<T>(-inf);
+      if (n > 20) row[17] = logit_of<T>(-inf);
       const auto found = scan<false>(std::span<const T>(row), scale);
-      const C lse = n == 0 ? C(0) : found.max + std::log(found.sum);
+      const C max = n == 0 ? C(0) : found.max;
       const C factor = static_cast<C>(0.375);
+      const C share = n == 0 ? C(0) : factor / found.sum;
       poisoned_buffer<T> out(n);
-      detail::softmax::gradient_row(row.data(), out.data(), n, scale, lse, factor);
+      detail::softmax::gradient_row(row.data(), out.data(), n, scale, max, share);
       BOOST_TEST(out.guards_intact());
 
       long double sum = 0;
       int wrong = 0;
       for (std::size_t k = 0; k < row.size(); ++k) {
         const long double y = rounded_product(row[k], scale);
-        const long double wanted = -static_cast<long double>(factor) * std::exp(y - lse);
-        const double one = detail::softmax::gradient_of(row[k], scale, lse, factor);
-        if (!near(number(out[k]), wanted, rounding<T>, y - lse)) ++wrong;
-        if (!near(one, wanted, tolerance<T>, y - lse)) ++wrong;
+        const long double wanted = -static_cast<long double>(share) * std::exp(y - max);
+        const double one = detail::softmax::gradient_of(row[k], scale, max, share);
+        if (!near(number(out[k]), wanted, rounding<T>, y - max)) ++wrong;
+        if (!near(one, wanted, tolerance<T>, y - max)) ++wrong;
         sum += number(out[k]);
       }
       BOOST_TEST(wrong == 0);
@@ -426,7 +430,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(gradients, T, logit_types) {
                    2 * rounding<T> * static_cast<double>(factor));
       }
 
-      detail::softmax::gradient_row(row.data(), row.data(), n, scale, lse, factor);
+      detail::softmax::gradient_row(row.data(), row.data(), n, scale, max, share);
       BOOST_TEST(std::equal(row.begin(), row.end(), out.data(),
                             [](T a, T b) { return number(a) == number(b); }));
     }
@@ -434,10 +438,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(gradients, T, logit_types) {
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_gradient_of_a_nan_is_one, T, logit_types) {
-  using C = compute_t<T>;
+  using C = compute_type<T>;
   for (const std::size_t k : edges) {
-    std::vector<T> row(1100, logit<T>(0.5));
-    row[k] = logit<T>(not_a_number);
+    std::vector<T> row(1100, logit_of<T>(0.5));
+    row[k] = logit_of<T>(not_a_number);
     detail::softmax::gradient_row(row.data(), row.data(), 1100, C(1), C(8), C(1));
     const auto others = std::count_if(row.begin(), row.end(), [](T x) { return number(x) < 0; });
     BOOST_TEST(others == 1099);

@@ -1,16 +1,13 @@
-// The device form of every operation, run on the host: all units in any order, and the rows in any
-// pieces, give bit for bit what one call over all rows gives.
+// The device form of every operation, run on the host: tiles in any order, or rows, and the rows in
+// any pieces give bit for bit what one call over all rows gives.
 #define BOOST_TEST_MODULE units
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
-#include <cstring>
-#include <memory>
 #include <numeric>
 #include <random>
 #include <vector>
 
-#include "seqpack/exec/team.hpp"
 #include "seqpack/exec/tiled.hpp"
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/move/pack.hpp"
@@ -18,6 +15,7 @@
 #include "seqpack/tokens/counts.hpp"
 #include "seqpack/tokens/mask.hpp"
 #include "seqpack/tokens/per_token.hpp"
+#include "support/as_device.hpp"
 #include "support/buffers.hpp"
 #include "support/elements.hpp"
 #include "support/layouts.hpp"
@@ -35,14 +33,6 @@ void run_whole(const Op& op) {
   op.process(0, op.rows());
 }
 
-template <class Op>
-void run_units(const Op& op) {
-  std::vector<offset_t> order(static_cast<std::size_t>(op.units()));
-  std::iota(order.begin(), order.end(), offset_t{0});
-  std::shuffle(order.begin(), order.end(), random_source);
-  for (const offset_t unit : order) op(unit);
-}
-
 /// Pieces of any size, empty ones too, the last piece first.
 template <class Op>
 void run_pieces(const Op& op) {
@@ -58,22 +48,21 @@ void run_row_by_row(const Op& op) {
   for (offset_t row = op.rows() - 1; row >= 0; --row) op.process(row, row + 1);
 }
 
-/// All tiles, in runs of one thread each that begin anywhere; scratch memory is poisoned.
+/// All tiles, in runs of one thread each that begin anywhere; or all rows in any order.
 template <class Op>
-void run_tiles(const Op& op) {
-  auto scratch = std::make_unique<typename Op::scratch_type>();
-  constexpr single_thread threads;
-  std::vector<offset_t> cuts{0, op.tiles()};
-  for (offset_t k = 1; k < op.tiles(); ++k) {
-    if (random_source() % 3 == 0) cuts.push_back(k);
-  }
-  std::sort(cuts.begin(), cuts.end());
-  for (std::size_t k = cuts.size() - 1; k > 0; --k) {
-    std::memset(static_cast<void*>(scratch.get()), 0xA5, sizeof *scratch);
-    op.prepare(threads, *scratch);
-    for (offset_t tile = cuts[k - 1]; tile < cuts[k]; ++tile) {
-      op.tile(threads, *scratch, tile, tile > cuts[k - 1]);
+void run_device_form(const Op& op) {
+  if constexpr (tiled_operation<Op>) {
+    std::vector<offset_t> cuts{0, op.tiles()};
+    for (offset_t k = 1; k < op.tiles(); ++k) {
+      if (random_source() % 3 == 0) cuts.push_back(k);
     }
+    std::sort(cuts.begin(), cuts.end());
+    for (std::size_t k = cuts.size() - 1; k > 0; --k) run_tiles(op, cuts[k - 1], cuts[k]);
+  } else {
+    std::vector<offset_t> order(static_cast<std::size_t>(op.rows()));
+    std::iota(order.begin(), order.end(), offset_t{0});
+    std::shuffle(order.begin(), order.end(), random_source);
+    for (const offset_t row : order) op(row);
   }
 }
 
@@ -81,21 +70,16 @@ void run_tiles(const Op& op) {
 template <class T, class Make>
 void same_in_all_forms(offset_t size, std::size_t offset, Make make) {
   poisoned_buffer<T> whole(size, offset);
-  poisoned_buffer<T> units(size, offset);
+  poisoned_buffer<T> device(size, offset);
   poisoned_buffer<T> pieces(size, offset);
   poisoned_buffer<T> rows(size, offset);
   run_whole(make(whole));
-  run_units(make(units));
+  run_device_form(make(device));
   run_pieces(make(pieces));
   run_row_by_row(make(rows));
-  BOOST_TEST((units == whole));  // the guards are compared too
+  BOOST_TEST((device == whole));  // the guards are compared too
   BOOST_TEST((pieces == whole));
   BOOST_TEST((rows == whole));
-  if constexpr (tiled_operation<decltype(make(whole))>) {
-    poisoned_buffer<T> tiles(size, offset);
-    run_tiles(make(tiles));
-    BOOST_TEST((tiles == whole));
-  }
   BOOST_TEST(whole.guards_intact());
 }
 
@@ -170,7 +154,7 @@ BOOST_AUTO_TEST_CASE(widest_units_where_alignment_allows) {
         field(batch_view(batch.data(), 4, 10, payload, 10 * token_stride, token_stride),
               row_view(out.data(), 32, payload)));
     const unit_shape& units = move.moves.move.shape.units();
-    BOOST_TEST(move.units() * units.bytes() == 32 * payload);
+    BOOST_TEST(units.per_row() * units.bytes() == payload);
     return units.bytes();
   };
   BOOST_TEST(unit_bytes(0, 0, 64, 64) == 16);
