@@ -11,6 +11,40 @@
 #include "seqpack/seqpack.cuh"
 #include "support/device.cuh"
 
+namespace exec_executor {
+
+/// A user-defined executor of a device: a stream that counts what it runs.
+struct counting_stream {
+  seqpack::cuda_stream<> stream;
+  int* runs;
+};
+
+}  // namespace exec_executor
+
+template <>
+struct seqpack::executor_traits<exec_executor::counting_stream> {
+  using stream_traits = executor_traits<cuda_stream<>>;
+  static constexpr bool on_device = true;
+  template <class Op>
+  static void run(const exec_executor::counting_stream& where, const Op& op) {
+    ++*where.runs;
+    stream_traits::run(where.stream, op);
+  }
+  static std::shared_ptr<void> allocate(const exec_executor::counting_stream& where,
+                                        offset_t bytes) {
+    return stream_traits::allocate(where.stream, bytes);
+  }
+  static void read(const exec_executor::counting_stream& where, void* to, const void* from,
+                   offset_t bytes) {
+    stream_traits::read(where.stream, to, from, bytes);
+  }
+  template <class Fill>
+  static void write(const exec_executor::counting_stream& where, void* to, offset_t bytes,
+                    const Fill& fill) {
+    stream_traits::write(where.stream, to, bytes, fill);
+  }
+};
+
 BOOST_AUTO_TEST_SUITE(exec_executor)
 
 using namespace seqpack;
@@ -34,32 +68,6 @@ struct undefined_older_form {
 struct no_stream {
   void* allocate(std::size_t, std::size_t) const;
   void deallocate(void*, std::size_t, std::size_t) const;
-};
-
-/// A user-defined executor of a device: a stream that counts what it runs.
-struct counting_stream {
-  cuda_stream<> stream;
-  int* runs;
-};
-template <>
-struct seqpack::executor_traits<counting_stream> {
-  using stream_traits = executor_traits<cuda_stream<>>;
-  static constexpr bool on_device = true;
-  template <class Op>
-  static void run(const counting_stream& where, const Op& op) {
-    ++*where.runs;
-    stream_traits::run(where.stream, op);
-  }
-  static std::shared_ptr<void> allocate(const counting_stream& where, offset_t bytes) {
-    return stream_traits::allocate(where.stream, bytes);
-  }
-  static void read(const counting_stream& where, void* to, const void* from, offset_t bytes) {
-    stream_traits::read(where.stream, to, from, bytes);
-  }
-  template <class Fill>
-  static void write(const counting_stream& where, void* to, offset_t bytes, const Fill& fill) {
-    stream_traits::write(where.stream, to, bytes, fill);
-  }
 };
 
 namespace {
