@@ -1,2 +1,4 @@
+// What including everything costs a program that uses nothing.
 #include "seqpack/seqpack.hpp"
+
 int main() {}

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -48,31 +48,35 @@ class invalid_input : public std::invalid_argument {
 ///     reject("width", width, {"it must be from 0 to ", limit});
 class error_text {
  public:
-  /// Characters that live as long as the call, or a whole number.
+  /// Characters that live as long as the call, or a whole number. Small: callers store it.
   class piece {
    public:
-    constexpr piece(const char* text) noexcept : text_(text) {}
-    constexpr piece(std::string_view text) noexcept : text_(text) {}
-    piece(const std::string& text) noexcept : text_(text) {}
+    constexpr piece(const char* text) noexcept : piece(std::string_view(text)) {}
+    constexpr piece(std::string_view text) noexcept : text_(text.data()), size_(text.size()) {}
+    piece(const std::string& text) noexcept : text_(text.data()), size_(text.size()) {}
     template <std::integral I>
     constexpr piece(I number) noexcept
         : number_(static_cast<std::uint64_t>(number)),
-          kind_(std::is_signed_v<I> ? kind::signed_number : kind::unsigned_number) {}
+          size_(std::is_signed_v<I> ? signed_number : unsigned_number) {}
 
     void append_to(std::string& all) const;
 
    private:
-    enum class kind : unsigned char { text, signed_number, unsigned_number };
-    std::string_view text_;
-    std::uint64_t number_ = 0;
-    kind kind_ = kind::text;
+    static constexpr std::size_t signed_number = static_cast<std::size_t>(-1);
+    static constexpr std::size_t unsigned_number = static_cast<std::size_t>(-2);
+    union {
+      const char* text_;
+      std::uint64_t number_;
+    };
+    std::size_t size_;
   };
 
-  template <class Piece>
-    requires std::convertible_to<const Piece&, piece>
-  constexpr error_text(const Piece& only) noexcept : only_(only), pieces_(&only_, 1) {}
-  constexpr error_text(std::initializer_list<piece> pieces) noexcept
-      : only_(""), pieces_(pieces.begin(), pieces.size()) {}
+  constexpr error_text(const char* text) noexcept : only_(text) {}
+  constexpr error_text(std::string_view text) noexcept : only_(text) {}
+  error_text(const std::string& text) noexcept : only_(text) {}
+  template <std::integral I>
+  constexpr error_text(I number) noexcept : only_(number) {}
+  constexpr error_text(std::initializer_list<piece> pieces) noexcept : only_(""), pieces_(pieces) {}
   error_text(const error_text&) = delete;
   error_text& operator=(const error_text&) = delete;
 
@@ -80,19 +84,22 @@ class error_text {
 
  private:
   piece only_;
-  std::span<const piece> pieces_;
+  std::initializer_list<piece> pieces_ = {};
 };
 
 [[gnu::noinline, gnu::cold]] inline void error_text::piece::append_to(std::string& all) const {
-  switch (kind_) {
-    case kind::text: all += text_; break;
-    case kind::signed_number: all += std::to_string(static_cast<std::int64_t>(number_)); break;
-    case kind::unsigned_number: all += std::to_string(number_); break;
+  if (size_ == signed_number) {
+    all += std::to_string(static_cast<std::int64_t>(number_));
+  } else if (size_ == unsigned_number) {
+    all += std::to_string(number_);
+  } else {
+    all.append(text_, size_);
   }
 }
 
 [[gnu::noinline, gnu::cold]] inline std::string error_text::joined() const {
   std::string all;
+  only_.append_to(all);
   for (const piece& p : pieces_) p.append_to(all);
   return all;
 }

@@ -189,8 +189,7 @@ constexpr void require_width(const View& view, offset_t width) {
                                     ", the longest real length of the layout");
   }
   if (!detail::product_within(view.batch, width, max_tokens)) {
-    reject("batch size * width", std::to_string(view.batch) + " * " + std::to_string(width),
-           "it must be at most " + std::to_string(max_tokens));
+    reject("batch size * width", {view.batch, " * ", width}, {"it must be at most ", max_tokens});
   }
 }
 

@@ -54,7 +54,7 @@ void require_sequences(const std::vector<Index>& cu, const std::vector<Index>& c
     const offset_t real = cu[k + 1] - cu[k];
     const offset_t padded = cu_padded[k + 1] - cu_padded[k];
     const layout_status status = rules.check_adopted(slot, real, padded);
-    if (!status.ok()) throw_status(status, "sequence " + std::to_string(k));
+    if (!status.ok()) throw_status(status, error_text{"sequence ", k}.joined());
     if (slot == sizes.sequences && real != 0) {
       reject("real length of the ghost sequence", real, "it must be 0");
     }

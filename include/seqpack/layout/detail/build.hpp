@@ -64,8 +64,9 @@ struct lengths_in_slot_order {
 
 /// \throws invalid_input for an entry outside [0, batch) or named twice.
 ///
-/// O(batch) memory.
-constexpr void require_order(const slot_order& order, offset_t batch) {
+/// O(batch) memory. A template, so that only programs that build layouts pay for compiling it.
+template <std::same_as<slot_order> Order>
+constexpr void require_order(const Order& order, offset_t batch) {
   std::vector<bool> taken(static_cast<std::size_t>(batch));
   for (offset_t k = 0; k < static_cast<offset_t>(order.size()); ++k) {
     const offset_t sequence = order[k];

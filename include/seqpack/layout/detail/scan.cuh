@@ -108,7 +108,7 @@ struct bounds_input {
   offset_t total;
 
   static constexpr bool has_order = false;
-  static std::string name(offset_t slot) { return "sequence " + std::to_string(slot); }
+  static std::string name(offset_t slot) { return error_text{"sequence ", slot}.joined(); }
 
   SEQPACK_HD offset_t count() const { return slots; }
   SEQPACK_HD offset_t at(const Bound* bounds, offset_t k) const { return to_offset(bounds[k]); }

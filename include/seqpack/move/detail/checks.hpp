@@ -42,7 +42,7 @@ void require_rows(subject whose, const char* what, const View& view, const Table
     const offset_t lead = table.lead(b);
     const offset_t first = table.first_position(b);
     const offset_t columns = table.columns(b);
-    const auto row = [&] { return whose.name(what) + " row " + std::to_string(b); };
+    const auto row = [&] { return error_text{whose.name(what), " row ", b}.joined(); };
     if (first < 0) reject({row(), " begin"}, bound_text(table, b), "it must be at least 0");
     if (lead < 0) reject({row(), " start column"}, bound_text(table, b), "it must be at least 0");
     if (!is_ragged<Table> && lead > columns) {
