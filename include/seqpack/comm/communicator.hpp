@@ -88,6 +88,9 @@ struct memory_location {
 /// - `c.name_operation(name)`, `c.left_out_of(members)`: for the texts of errors; communicator_base has
 ///   them
 ///
+/// - `C::one_rank`: true where a group never has more than one rank: nothing that ranks would say to
+///   each other is compiled then
+///
 /// Elements are trivially copyable and travel as bytes; only reductions depend on the type.
 ///
 /// Of a model the library also expects that

@@ -18,6 +18,7 @@ namespace seqpack {
 class self_communicator : public communicator_base<self_communicator> {
  public:
   static constexpr bool on_device = false;
+  static constexpr bool one_rank = true;
   /// There is nothing to combine.
   template <class T>
   static constexpr bool reduces = element<T>;

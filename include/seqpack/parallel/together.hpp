@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/layout/detail/hash.hpp"
 #include "seqpack/layout/layout_hash.hpp"
@@ -41,10 +42,15 @@ namespace seqpack {
 template <communicator C, class Call>
 auto together(C& group, std::string_view operation, const Call& call,
               std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
-  if (group.size() == 1) return call();
-  return detail::call_together(
-      operation, group.members(), mark, call,
-      [&](const detail::call_record& mine) { detail::require_together(group, operation, mine); });
+  if constexpr (detail::one_rank<C>) {
+    group.rank();  // throws where the caller is no member
+    return call();
+  } else {
+    if (group.size() == 1) return call();
+    return detail::call_together(
+        operation, group.members(), mark, call,
+        [&](const detail::call_record& mine) { detail::require_together(group, operation, mine); });
+  }
 }
 
 /// The same for a grid of ranks.
@@ -59,14 +65,20 @@ auto together(C& group, std::string_view operation, const Call& call,
 template <communicator A, communicator B, class Call>
 auto together(A& first, B& second, std::string_view operation, const Call& call,
               std::uint64_t mark = 0) -> std::invoke_result_t<const Call&> {
-  if (first.size() == 1 && second.size() == 1) return call();
-  return detail::call_together(operation, first.members(), mark, call,
-                               [&](detail::call_record& mine) {
-                                 if (first.size() > 1) detail::spread(first, operation, mine);
-                                 mine.first = first.members().to_world({0});
-                                 if (second.size() > 1) detail::spread(second, operation, mine);
-                                 if (mine.refused) throw mine.error();
-                               });
+  if constexpr (detail::one_rank<A> && detail::one_rank<B>) {
+    first.rank();  // throws where the caller is no member
+    second.rank();
+    return call();
+  } else {
+    if (first.size() == 1 && second.size() == 1) return call();
+    return detail::call_together(operation, first.members(), mark, call,
+                                 [&](detail::call_record& mine) {
+                                   if (first.size() > 1) detail::spread(first, operation, mine);
+                                   mine.first = first.members().to_world({0});
+                                   if (second.size() > 1) detail::spread(second, operation, mine);
+                                   if (mine.refused) throw mine.error();
+                                 });
+  }
 }
 
 /// A mark for `together`: a hash of numbers that must be the same on all ranks.

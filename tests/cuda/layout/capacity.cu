@@ -333,8 +333,8 @@ BOOST_AUTO_TEST_CASE(layouts_of_all_paddings_are_one_type) {
     return capacity_layout(stream.executor(), {.sequences = 2, .width = width}, how,
                            context_parallel<>{2});
   };
-  std::vector<decltype(make(padding{fixed_total<64>{}}))> layouts;
-  layouts.push_back(make(padding{fixed_total<64>{}}));
+  std::vector<decltype(make(padding{each_multiple_of<4>{}, fixed_total<64>{}}))> layouts;
+  layouts.push_back(make(padding{each_multiple_of<4>{}, fixed_total<64>{}}));
   layouts.push_back(make(padding{each_multiple_of<12>{}, fixed_total<48>{}, ghost_tail{}}));
   layouts.push_back(make(any_padding(padding{each_multiple_of<>{8}, fixed_total<>{32}})));
   const device_array<int> lengths(std::vector<int>{8, 4});

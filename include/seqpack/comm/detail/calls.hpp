@@ -13,6 +13,10 @@
 
 namespace seqpack::detail {
 
+/// Whether the groups of a communicator never have more than one rank.
+template <class C>
+inline constexpr bool one_rank = requires { requires C::one_rank; };
+
 /// Makes a call that moves memory of the library. Where it throws and the engine may still read
 /// that memory or write to it, the group keeps it; what is refused has not come to the engine.
 template <communicator C, class Call>

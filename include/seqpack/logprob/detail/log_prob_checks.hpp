@@ -8,6 +8,7 @@
 #include <string>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/error.hpp"
@@ -84,36 +85,39 @@ struct column_record {
 /// whole vocabulary. Nothing can be said where they are not known on all ranks.
 template <communicator TP>
 void require_tiling(TP& tp, const std::optional<column_range>& mine) {
-  if (tp.size() == 1) {
+  if constexpr (one_rank<TP>) {
+    tp.rank();  // throws where the caller is no member
     if (mine) require_all_columns(*mine);
-    return;
-  }
-  const auto records = exchange_records(
-      tp, "vocabulary columns", column_record{mine.has_value(), mine.value_or(column_range{})});
-  for (const column_record& r : records) {
-    if (!r.known) return;
-  }
-  const auto refuse = [&](std::size_t r, const std::string& must) {
-    const column_range& found = records[r].columns;
-    const group_rank rank{static_cast<offset_t>(r)};
-    throw collective_mismatch(rank, "vocabulary columns on " + rank_name(tp.members(), rank),
-                              "[" + std::to_string(found.first) + ", " +
-                                  std::to_string(found.last) + ") of " +
-                                  std::to_string(found.total),
-                              must);
-  };
-  const offset_t total = records.front().columns.total;
-  offset_t end = 0;
-  for (std::size_t r = 0; r < records.size(); ++r) {
-    const column_range& columns = records[r].columns;
-    if (columns.total != total || columns.first != end) {
-      refuse(r, "they must begin at " + std::to_string(end) +
-                    ", where the ranks before it end, of " + std::to_string(total));
+  } else if (tp.size() == 1) {
+    if (mine) require_all_columns(*mine);
+  } else {
+    const auto records = exchange_records(
+        tp, "vocabulary columns", column_record{mine.has_value(), mine.value_or(column_range{})});
+    for (const column_record& r : records) {
+      if (!r.known) return;
     }
-    end = columns.last;
-  }
-  if (end != total) {
-    refuse(records.size() - 1, "the last rank must hold those up to " + std::to_string(total));
+    const auto refuse = [&](std::size_t r, const std::string& must) {
+      const column_range& found = records[r].columns;
+      const group_rank rank{static_cast<offset_t>(r)};
+      throw collective_mismatch(rank, "vocabulary columns on " + rank_name(tp.members(), rank),
+                                "[" + std::to_string(found.first) + ", " +
+                                    std::to_string(found.last) + ") of " +
+                                    std::to_string(found.total),
+                                must);
+    };
+    const offset_t total = records.front().columns.total;
+    offset_t end = 0;
+    for (std::size_t r = 0; r < records.size(); ++r) {
+      const column_range& columns = records[r].columns;
+      if (columns.total != total || columns.first != end) {
+        refuse(r, "they must begin at " + std::to_string(end) +
+                      ", where the ranks before it end, of " + std::to_string(total));
+      }
+      end = columns.last;
+    }
+    if (end != total) {
+      refuse(records.size() - 1, "the last rank must hold those up to " + std::to_string(total));
+    }
   }
 }
 
