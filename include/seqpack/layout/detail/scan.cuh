@@ -76,8 +76,9 @@ struct length_input {
   SEQPACK_HD offset_t length(offset_t slot) const { return to_offset(lengths[sequence(slot)]); }
   template <class Rules>
   SEQPACK_HD layout_status check(const Rules& rules, offset_t slot) const {
-    if (!sequence_exists(slot))
+    if (!sequence_exists(slot)) {
       return {layout_error::order_out_of_range, slot, sequence(slot), batch - 1};
+    }
     return named(rules.check(slot, count(), length(slot)));
   }
   /// Errors name the sequence of a length, not its slot.
