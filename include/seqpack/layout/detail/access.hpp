@@ -16,8 +16,8 @@ class layout_access {
  public:
   /// B, sequences of the batch.
   offset_t batch_size() const noexcept { return view().batch; }
-  /// Packed sequences, which is the number of slots, the ghost not counted; B unless an order leaves
-  /// sequences out.
+  /// Packed sequences, which is the number of slots, the ghost not counted; B unless an order
+  /// leaves sequences out.
   offset_t sequences() const noexcept { return view().sequences; }
   /// T, padding included.
   offset_t total_tokens() const noexcept { return view().total; }
