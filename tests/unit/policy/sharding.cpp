@@ -252,8 +252,8 @@ BOOST_AUTO_TEST_CASE(sizes_and_ranks_out_of_range_are_refused) {
   BOOST_TEST(refusal([] { context_parallel{-2, striped{}}; }) ==
              "context_parallel size is -2" + range);
   const std::string last = ": it must be from 0 to 3, the last context-parallel rank";
-  BOOST_TEST(refusal([] { require_rank(4, 4); }) == "rank is 4" + last);
-  BOOST_TEST(refusal([] { require_rank(-1, 4); }) == "rank is -1" + last);
-  BOOST_TEST(refusal([] { require_rank(3, 4); }) == "accepted");
-  BOOST_TEST(refusal([] { require_rank(0, 1); }) == "accepted");
+  BOOST_TEST(refusal([] { detail::require_rank(4, 4); }) == "rank is 4" + last);
+  BOOST_TEST(refusal([] { detail::require_rank(-1, 4); }) == "rank is -1" + last);
+  BOOST_TEST(refusal([] { detail::require_rank(3, 4); }) == "accepted");
+  BOOST_TEST(refusal([] { detail::require_rank(0, 1); }) == "accepted");
 }

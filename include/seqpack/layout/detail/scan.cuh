@@ -52,7 +52,7 @@ struct combine {
 template <class Length, layout_index Index, class Count, bool Ordered>
 struct length_input {
   static constexpr bool has_order = Ordered;
-  static std::string name(offset_t row) { return entry_name("lengths", row); }
+  static std::string name(offset_t sequence) { return entry_name("lengths", sequence); }
 
   const Length* lengths;
   const Index* order;  // read only if Ordered
@@ -63,23 +63,27 @@ struct length_input {
 
   SEQPACK_HD offset_t raw_count() const { return counted == nullptr ? slots : to_offset(*counted); }
   SEQPACK_HD offset_t count() const { return max_of(min_of(raw_count(), slots), 0); }
-  SEQPACK_HD offset_t row(offset_t slot) const {
+  SEQPACK_HD offset_t sequence(offset_t slot) const {
     if constexpr (Ordered) {
       return static_cast<offset_t>(order[slot]);
     } else {
       return slot;
     }
   }
-  SEQPACK_HD bool row_exists(offset_t slot) const { return row(slot) >= 0 && row(slot) < batch; }
-  SEQPACK_HD offset_t length(offset_t slot) const { return to_offset(lengths[row(slot)]); }
+  SEQPACK_HD bool sequence_exists(offset_t slot) const {
+    return sequence(slot) >= 0 && sequence(slot) < batch;
+  }
+  SEQPACK_HD offset_t length(offset_t slot) const { return to_offset(lengths[sequence(slot)]); }
   template <class Rules>
   SEQPACK_HD layout_status check(const Rules& rules, offset_t slot) const {
-    if (!row_exists(slot)) return {layout_error::order_out_of_range, slot, row(slot), batch - 1};
+    if (!sequence_exists(slot)) {
+      return {layout_error::order_out_of_range, slot, sequence(slot), batch - 1};
+    }
     return named(rules.check(slot, count(), length(slot)));
   }
   /// Errors name the sequence of a length, not its slot.
   SEQPACK_HD layout_status named(layout_status status) const {
-    if (status.entry >= 0) status.entry = row(status.entry);
+    if (status.entry >= 0) status.entry = sequence(status.entry);
     return status;
   }
   template <class Rules>
@@ -217,16 +221,16 @@ struct store_item {
   __device__ void write_order(offset_t slot) const {
     if constexpr (Input::has_order) {
       if (arrays.order == nullptr) return;
-      const bool exists = input.row_exists(slot);
-      arrays.order[slot] = static_cast<Index>(exists ? input.row(slot) : 0);
+      const bool exists = input.sequence_exists(slot);
+      arrays.order[slot] = static_cast<Index>(exists ? input.sequence(slot) : 0);
       if (!exists) return;
       using word = std::conditional_t<sizeof(Index) == 4, int, unsigned long long>;
       const auto other = static_cast<Index>(atomicExch(
-          reinterpret_cast<word*>(arrays.slot_of + input.row(slot)), static_cast<word>(slot)));
+          reinterpret_cast<word*>(arrays.slot_of + input.sequence(slot)), static_cast<word>(slot)));
       if (other != -1) {
         const auto later = static_cast<unsigned long long>(max_of(slot, other));
         atomicMin(reinterpret_cast<unsigned long long*>(&arrays.summary->repeated),
-                  later << 32 | static_cast<unsigned long long>(input.row(slot)));
+                  later << 32 | static_cast<unsigned long long>(input.sequence(slot)));
       }
     }
   }
