@@ -78,7 +78,7 @@ struct token_operation {
   }
   template <class Threads>
   SEQPACK_HD void prepare(const Threads& threads, scratch_type& scratch) const {
-    seqpack::prepare(threads, scratch);
+    prepare_window(threads, scratch);
   }
   template <class Threads>
   SEQPACK_HD void tile(const Threads& threads, scratch_type& scratch, offset_t number,
