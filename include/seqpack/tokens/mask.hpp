@@ -5,7 +5,9 @@
 #include <concepts>
 #include <type_traits>
 
+#include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
+#include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/tokens/detail/mask_operation.hpp"

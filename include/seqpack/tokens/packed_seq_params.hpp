@@ -6,14 +6,12 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
-#include "seqpack/core/detail/exact.hpp"
 #include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"

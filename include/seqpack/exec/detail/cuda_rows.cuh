@@ -12,6 +12,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda_error.hpp"
+#include "seqpack/exec/detail/team.hpp"
 #include "seqpack/exec/team.hpp"
 
 namespace seqpack::detail {

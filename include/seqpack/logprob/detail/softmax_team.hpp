@@ -3,6 +3,7 @@
 #pragma once
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/exec/detail/team.hpp"
 #include "seqpack/exec/team.hpp"
 #include "seqpack/logprob/detail/softmax.hpp"
 
