@@ -27,7 +27,7 @@ void read_staged(cudaStream_t stream, const Pinned& pinned, void* to, const void
                  std::size_t bytes) {
   require_no_capture(stream);
   if (bytes == 0) return;
-  const auto copy = allocate(pinned, stream, bytes);
+  const auto copy = detail::allocate(pinned, stream, bytes);
   check_cuda(cudaMemcpyAsync(copy.get(), from, bytes, cudaMemcpyDeviceToHost, stream));
   check_cuda(cudaStreamSynchronize(stream));
   std::memcpy(to, copy.get(), bytes);
@@ -39,7 +39,7 @@ template <pinned_memory_resource Pinned, class Fill>
 void write_staged(cudaStream_t stream, const Pinned& pinned, void* to, std::size_t bytes,
                   const Fill& fill) {
   require_no_capture(stream);
-  const auto copy = allocate(pinned, stream, bytes);
+  const auto copy = detail::allocate(pinned, stream, bytes);
   fill(copy.get());
   check_cuda(cudaMemcpyAsync(to, copy.get(), bytes, cudaMemcpyHostToDevice, stream));
 }
