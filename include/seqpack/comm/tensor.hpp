@@ -6,7 +6,6 @@
 #include <concepts>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <ranges>
 #include <span>
 #include <string>

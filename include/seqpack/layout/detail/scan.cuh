@@ -21,6 +21,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"
+#include "seqpack/exec/detail/cuda_staging.cuh"
 #include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/layout/detail/build.hpp"
 #include "seqpack/layout/detail/status.hpp"
@@ -306,7 +307,7 @@ template <pinned_memory_resource Pinned = process_pinned_memory>
 device_summary read_summary(const device_summary* from, cudaStream_t stream,
                             const Pinned& pinned = {}) {
   device_summary summary;
-  detail::staging::read(stream, pinned, &summary, from, sizeof summary);
+  detail::read_staged(stream, pinned, &summary, from, sizeof summary);
   return summary;
 }
 
@@ -358,7 +359,7 @@ template <bool Deferred, class Memory, class Pinned, class Input, layout_index I
 built<Index> build(const cuda_stream<Memory, Pinned>& where, const Input& input,
                    const bounds_rules<Index, Rounding>& rules, offset_t batch,
                    offset_t known_total) {
-  if constexpr (!Deferred) staging::require_no_capture(where.stream);
+  if constexpr (!Deferred) require_no_capture(where.stream);
   store_item<Input, bounds_rules<Index, Rounding>, Index> store{input, rules, {}, known_total};
   std::size_t scan_bytes = 0;
   scan(nullptr, scan_bytes, store, where.stream);
