@@ -228,7 +228,9 @@ struct packed_position {
 
 }  // namespace seqpack
 
+/// \cond
 template <class Function>
 inline constexpr bool std::ranges::enable_view<seqpack::index_range<Function>> = true;
 template <class Function>
 inline constexpr bool std::ranges::enable_borrowed_range<seqpack::index_range<Function>> = true;
+/// \endcond
