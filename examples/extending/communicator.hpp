@@ -46,7 +46,7 @@ class callback_communicator : public seqpack::communicator_base<callback_communi
   std::shared_ptr<void> allocate(offset_t bytes) const {
     return std::make_shared<std::byte[]>(static_cast<std::size_t>(bytes));
   }
-  void wait() { require_usable(); }  // everything is over on return of every call
+  void wait() { require_usable(); }  // every call has completed on return
 
   void exchange(const std::byte* mine, std::byte* all, offset_t bytes) {
     all_gather(mine, all, bytes);

@@ -18,7 +18,8 @@ struct note_threads {
   std::thread::id* of;
 
   offset_t rows() const { return 1024; }
-  offset_t row_bytes() const { return 4096; }  // a row writes that much, an executor is told
+  /// Bytes that a row writes, for the executor's choice of pieces.
+  offset_t row_bytes() const { return 4096; }
   void process(offset_t first, offset_t last) const {
     std::fill(of + first, of + last, std::this_thread::get_id());
   }

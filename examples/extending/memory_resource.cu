@@ -14,9 +14,9 @@ bool packs(cudaStream_t stream, const budget_memory& memory) {
   const cuda_stream where(stream, memory);
   const std::vector<int> ids = {1, 2, 3, 99, 4, 5, 6, 99};
   const std::vector<int> expected = {1, 2, 3, 0, 4, 5, 6, 0};  // three tokens each
-  const workspace<int> batch(where, 8);
-  const workspace<int> row(where, 8);
-  const workspace<int> lengths(where, 2);
+  const executor_array<int> batch(where, 8);
+  const executor_array<int> row(where, 8);
+  const executor_array<int> lengths(where, 2);
   check_cuda(
       cudaMemcpyAsync(batch.data(), ids.data(), 8 * sizeof(int), cudaMemcpyHostToDevice, stream));
   fill(where, lengths, 3);

@@ -67,8 +67,8 @@ struct upload_to {
 };
 
 template <seqpack::executor E, class T>
-seqpack::workspace<T> upload(const E& where, const std::vector<T>& values) {
-  const seqpack::workspace<T> memory(where, static_cast<offset_t>(values.size()));
+seqpack::executor_array<T> upload(const E& where, const std::vector<T>& values) {
+  const seqpack::executor_array<T> memory(where, static_cast<offset_t>(values.size()));
   upload_to<E>::copy(where, memory.data(), values);
   return memory;
 }
@@ -76,9 +76,9 @@ seqpack::workspace<T> upload(const E& where, const std::vector<T>& values) {
 /// Copies share the tensors.
 struct text_batch {
   std::vector<offset_t> lengths;
-  offset_t width = 0;                           ///< S
-  seqpack::workspace<std::int32_t> ids;         ///< [B, S]
-  seqpack::workspace<std::int32_t> table_rows;  ///< [B, S, orders]
+  offset_t width = 0;                                ///< S
+  seqpack::executor_array<std::int32_t> ids;         ///< [B, S]
+  seqpack::executor_array<std::int32_t> table_rows;  ///< [B, S, orders]
 
   auto fields() const {
     const auto size = static_cast<offset_t>(lengths.size());

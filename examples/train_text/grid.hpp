@@ -12,10 +12,10 @@ using seqpack::offset_t;
 /// The groups of one rank. Neighbours in the world share a vocabulary, since they talk the most.
 template <seqpack::communicator C>
 struct grid {
-  C tp;        ///< who have the other columns of the vocabulary
-  C cp;        ///< who have the other tokens of the same packed rows
-  C dp;        ///< who have other sequences
-  C replicas;  ///< dp x cp: who have the same columns, so that their gradients add up
+  C tp;        ///< ranks that have the other columns of the vocabulary
+  C cp;        ///< ranks that have the other tokens of the same packed rows
+  C dp;        ///< ranks that have other sequences
+  C replicas;  ///< dp x cp: ranks that have the same columns, so that their gradients add up
 };
 
 /// **Collective** over the world.

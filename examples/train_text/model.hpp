@@ -13,8 +13,8 @@ namespace train_text {
 
 /// The table, and its gradient. A tensor-parallel rank has some of the columns.
 struct table {
-  seqpack::workspace<float> weights;   ///< [rows, columns]
-  seqpack::workspace<float> gradient;  ///< the same
+  seqpack::executor_array<float> weights;   ///< [rows, columns]
+  seqpack::executor_array<float> gradient;  ///< the same
   seqpack::column_range columns;
 };
 
@@ -22,7 +22,8 @@ struct table {
 template <seqpack::executor E>
 table make_table(const E& where, offset_t rows, const seqpack::column_range& columns) {
   const offset_t size = rows * columns.size();
-  table t{seqpack::workspace<float>(where, size), seqpack::workspace<float>(where, size), columns};
+  table t{seqpack::executor_array<float>(where, size), seqpack::executor_array<float>(where, size),
+          columns};
   seqpack::fill(where, t.weights, 0.0F);
   seqpack::fill(where, t.gradient, 0.0F);
   return t;
@@ -125,7 +126,7 @@ class context_model {
     const offset_t rows = input.ids.rows;
     const offset_t columns = table_.columns.size();
     if (logits_.size() < rows * columns) {
-      logits_ = seqpack::workspace<float>(where_, rows * columns);
+      logits_ = seqpack::executor_array<float>(where_, rows * columns);
     }
     const seqpack::matrix_view<float> logits(logits_.data(), rows, columns);
     seqpack::execute(where_, lookup_operation{seqpack::packed_rows(contexts, input),
@@ -144,7 +145,7 @@ class context_model {
  private:
   E where_;
   const table& table_;
-  seqpack::workspace<float> logits_;
+  seqpack::executor_array<float> logits_;
 };
 
 /// One step of Adam for every weight; the gradient is 0 again afterwards.
@@ -201,8 +202,8 @@ class adam {
 
  private:
   E where_;
-  seqpack::workspace<float> mean_;
-  seqpack::workspace<float> square_;
+  seqpack::executor_array<float> mean_;
+  seqpack::executor_array<float> square_;
   int steps_ = 0;
 };
 

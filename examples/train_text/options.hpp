@@ -1,4 +1,4 @@
-// What the example can be told.
+// Options of the example.
 #pragma once
 
 #include <cstdint>

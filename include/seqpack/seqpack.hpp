@@ -1,6 +1,6 @@
 /// \file
-/// Everything that any C++20 compiler can use: policies, layouts, pack and unpack on the host, and
-/// what groups of ranks do, and the forward step. CUDA is in seqpack/seqpack.cuh, groups over MPI
+/// All that needs no more than a C++20 compiler: policies, layouts, pack and unpack, groups of ranks,
+/// log-probabilities, losses and the forward step. CUDA is in seqpack/seqpack.cuh, groups over MPI
 /// in seqpack/comm/mpi.hpp and over NCCL in seqpack/comm/nccl.hpp, host threads in
 /// seqpack/exec/threads.hpp, drawing in seqpack/draw/draw.hpp.
 #pragma once

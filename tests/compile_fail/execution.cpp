@@ -99,7 +99,7 @@ void run() {
 // expect 9: executor_traits of this executor has no memory: those of a host executor derive from
 // expect 9: on a device pass a cuda_stream, which knows a memory resource
 #if SEQPACK_FAIL == 9
-  const workspace<int> numbers(device{}, 3);
+  const executor_array<int> numbers(device{}, 3);
 #endif
 
 // expect 10: a layout goes to a device by a cuda_stream, which knows a memory resource

@@ -78,7 +78,7 @@ void from_bounds(input& in) {
     }
     // A batch takes its memory: what there is, or what nobody has.
     const offset_t batch = in.number();
-    options.batch = batch > 1'000'000 && batch <= max_total<Index> ? 8 : batch;
+    options.batch = batch > 1'000'000 && batch <= detail::max_total<Index> ? 8 : batch;
   }
   const context_parallel<> cp(in.flag() ? 1 : in.number());
   const auto layout = from_cu_seqlens<Index>(real, padded, total, cp, options);

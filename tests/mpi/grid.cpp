@@ -202,6 +202,29 @@ BOOST_FIXTURE_TEST_CASE(one_rank_does_not_come, grid, *of_a_grid()) {
   }
 }
 
+BOOST_FIXTURE_TEST_CASE(a_refusal_is_told_of_where_a_neighbour_calls_something_else, grid,
+                        *of_a_grid()) {
+  // The other rank of its row leaves; what it has refused itself is what its column hears.
+  const auto refused_step = [&] {
+    together(row, column, "step", [&] {
+      if (in_last_row) reject("lengths[1]", -1, "it must be at least 0");
+    });
+  };
+  if (last) {
+    found.throws<collective_mismatch>([&] { agree(row, 7, "step"); }, "is agree: it must be step",
+                                      "a mismatch", true);
+  } else if (!in_last_column) {
+    found.throws<collective_mismatch>(refused_step,
+                                      "lengths[1] on rank 0 (world rank " +
+                                          std::to_string(all.size() - 2) +
+                                          ") is -1: it must be at least 0",
+                                      "what the rank has refused");
+  } else {
+    found.throws<deadline_passed>(refused_step, " has not come", "the column", true);
+  }
+  settle();
+}
+
 BOOST_FIXTURE_TEST_CASE(rows_that_differ_are_told_of_in_one_text, grid, *of_a_grid()) {
   // Both ranks of the last row: nothing is wrong in any row, and the columns find out.
   const std::string row_name = "rank " + std::to_string(all.size() / 2 - 1) + " (world rank " +

@@ -204,9 +204,9 @@ inline constexpr std::array audited_programs{
     audited_program{"cuda/audit_pack_64.cu", audited::pack_64},
     audited_program{"cuda/audit/unpack.cu", audited::unpack},
     audited_program{"cuda/audit/per_token.cu", audited::per_token},
-    audited_program{"cuda/audit_train/log_probs.cu", audited::log_probs},
-    audited_program{"cuda/audit_train/loss.cu", audited::loss},
-    audited_program{"cuda/audit_train/forward_step.cu", audited::forward_step},
+    audited_program{"cuda/audit_step/log_probs.cu", audited::log_probs},
+    audited_program{"cuda/audit_step/loss.cu", audited::loss},
+    audited_program{"cuda/audit_step/forward_step.cu", audited::forward_step},
     audited_program{"nccl/audit/groups.cu", audited::groups},
     audited_program{"nccl/audit/train.cu", audited::groups_train},
 };

@@ -109,11 +109,11 @@ struct device_table_model {
 
   cuda_stream<> where;
   column_range columns = column_range(8);
-  workspace<T> logits = {};
+  executor_array<T> logits = {};
 
   template <class Input>
   model_output<T> operator()(const Input& input) {
-    logits = workspace<T>(where, input.ids.rows * columns.size());
+    logits = executor_array<T>(where, input.ids.rows * columns.size());
     const auto rows = logits.rows(columns.size());
     execute(where, table_operation<T>{input.ids, rows, columns});
     return {matrix_view<T>(rows), columns};

@@ -1,5 +1,5 @@
 /// \file
-/// Errors of collectives.
+/// Errors of collectives, and the default deadline of communicators.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,10 @@
 #include "seqpack/core/source_location.hpp"
 
 namespace seqpack {
+
+/// How long a collective waits for another rank by default: longer than a checkpoint or an
+/// evaluation that one rank does alone.
+inline constexpr std::chrono::milliseconds default_deadline = std::chrono::minutes(10);
 
 /// Ranks called a collective with arguments that do not match, or one of them with arguments that
 /// are wrong. All ranks of the group throw it with the same text, nothing has been written on any

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/mpi_handle.hpp"

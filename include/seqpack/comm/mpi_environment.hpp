@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <string>
 
-#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/detail/mpi_process.hpp"
 #include "seqpack/comm/error.hpp"

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/nccl_handle.hpp"
@@ -108,7 +107,7 @@ class nccl_communicator : public communicator_base<nccl_communicator> {
   static constexpr offset_t piece = 16 << 20;
 
   /// Rank `rank` of a new group of `size`, on the current device, with the ranks of the world from
-  /// 0 to size - 1. **Collective** over those who have the id, which one of them got from
+  /// 0 to size - 1. **Collective** over the callers that have the id, which one of them got from
   /// ncclGetUniqueId.
   /// \param stream of the current device; nothing checks that it is
   /// \throws invalid_input for a size below 1, a rank outside of it, a bad option; cuda_error where

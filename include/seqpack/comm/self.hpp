@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/core/config.hpp"

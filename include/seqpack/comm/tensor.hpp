@@ -6,7 +6,6 @@
 #include <concepts>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -197,7 +196,7 @@ tensor_view(const M&) -> tensor_view<typename M::element_type>;
 template <element T>
 tensor_view(const basic_tensor<tensor_view<T>>&) -> tensor_view<T>;
 
-/// A tensor, and its memory where it owns that. Movable, not copyable. It is no workspace, as its
+/// A tensor, and its memory where it owns that. Movable, not copyable. It is no executor_array, as its
 /// memory comes from a communicator, whose ranks must reach it, or stays the caller's, and only the
 /// root of a broadcast knows shape and element type beforehand.
 template <class View>

@@ -2,8 +2,6 @@
 /// A number that is static or dynamic in one type.
 #pragma once
 
-#include <string>
-
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"

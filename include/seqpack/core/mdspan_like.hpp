@@ -1,5 +1,5 @@
 /// \file
-/// What a view of another library must have, so that ours can be made of it.
+/// The concept of a multidimensional view of another library, such as std::mdspan.
 #pragma once
 
 #include <concepts>

@@ -18,7 +18,7 @@ struct source_location {
     return {file, line};
   }
   /// "seqpack/comm/mpi.hpp:120", and of a file that is not the library's "main.cpp:12": where
-  /// folders of the machine that compiled it lie is nobody's business.
+  /// folders of the machine that compiled it lie is not shown.
   std::string to_string() const {
     const std::string_view path(file);
     const auto library = path.rfind("/seqpack/");

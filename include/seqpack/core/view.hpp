@@ -7,11 +7,8 @@
 
 #include <concepts>
 #include <cstdint>
-#include <iterator>
 #include <ranges>
-#include <string>
 #include <type_traits>
-#include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/narrow.hpp"
@@ -93,7 +90,7 @@ struct row_view {
   constexpr row_view(R&& range)
       : row_view(std::ranges::data(range), static_cast<offset_t>(std::ranges::size(range))) {}
   /// [rows, ...] or, with all shards, [CP, rows, ...] flattened to rows by the caller.
-  /// \throws invalid_input unless everything behind dimension 0 is contiguous.
+  /// \throws invalid_input unless all dimensions after 0 are contiguous.
   template <mdspan_like M>
     requires std::same_as<typename M::element_type, T> && (M::rank() >= 1)
   constexpr row_view(const M& m)

@@ -10,8 +10,8 @@
 namespace seqpack {
 
 /// Frees the memory that was given back while the stream was being captured, which the library
-/// frees no later than when it next allocates or frees in the stream; and tells of memory that it
-/// could not free. Call it after a capture where nothing else follows in the stream. It puts frees
+/// frees no later than when it next allocates or frees in the stream; and reports memory that could
+/// not be freed. Call it after a capture where nothing else follows in the stream. It puts frees
 /// into the stream and waits for nothing; in a capture it frees nothing.
 /// \param stream of the current device
 /// \throws cuda_error for the first release on the stream that has failed since the last call; what

@@ -15,23 +15,9 @@
 #include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"
 #include "seqpack/exec/detail/open_releases.hpp"
+#include "seqpack/exec/detail/stream_resource.hpp"
 
 namespace seqpack {
-
-namespace detail {
-
-template <class R>
-concept stream_first = requires(R r, void* p, std::size_t n, cudaStream_t s) {
-  { r.allocate(s, n, n) } -> std::convertible_to<void*>;
-  r.deallocate(s, p, n, n);
-};
-template <class R>
-concept stream_last = requires(R r, void* p, std::size_t n, cudaStream_t s) {
-  { r.allocate_async(n, n, s) } -> std::convertible_to<void*>;
-  r.deallocate_async(p, n, n, s);
-};
-
-}  // namespace detail
 
 /// A source of memory in the order of a stream, as cuda::mr and RMM have them: memory that was given
 /// back may be used again once the stream reaches that point. It is copied, so it must be a handle.

@@ -19,12 +19,12 @@ namespace seqpack {
 ///
 /// The other owner, tensor, holds what a communicator allocates; see comm/tensor.hpp.
 template <element T>
-class workspace {
+class executor_array {
  public:
-  workspace() = default;
+  executor_array() = default;
   /// Allocates; nothing where `size` is 0.
   template <executor E>
-  workspace(const E& where, offset_t size) : size_(size) {
+  executor_array(const E& where, offset_t size) : size_(size) {
     static_assert(memory_executor<E>,
                   "executor_traits of this executor has no memory: those of a host executor derive "
                   "from host_executor_traits; on a device pass a cuda_stream, which knows a memory "
@@ -76,7 +76,7 @@ struct fill_operation {
 
 /// Writes one value to every element of an array. One launch.
 template <executor E, element T>
-void fill(const E& where, const workspace<T>& array, std::type_identity_t<T> value) {
+void fill(const E& where, const executor_array<T>& array, std::type_identity_t<T> value) {
   execute(where, detail::fill_operation<T>{array.rows(), value});
 }
 

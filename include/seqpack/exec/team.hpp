@@ -4,33 +4,12 @@
 #pragma once
 
 #include <concepts>
-#include <type_traits>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/exec/detail/team.hpp"
 #include "seqpack/exec/executor.hpp"
 
 namespace seqpack {
-
-namespace detail {
-
-/// Whether memory can be cut into 16-byte pieces of whole, aligned elements of this type.
-template <class T>
-inline constexpr bool divides_16_bytes = 16 % sizeof(T) == 0 && std::alignment_of_v<T> == sizeof(T);
-
-/// Neighbours in a row that one thread takes together: 16 bytes, so that a device moves them with
-/// one access; 1 where that is not possible.
-template <class T>
-inline constexpr int length = divides_16_bytes<T> ? 16 / static_cast<int>(sizeof(T)) : 1;
-
-/// A function of any arguments, for the check of the concept.
-struct archetype {
-  template <class... A>
-  SEQPACK_HD float operator()(const A&...) const {
-    return 0;
-  }
-};
-
-}  // namespace detail
 
 /// Threads of a device that work on one row together, or one thread. All of them call the members
 /// that say so, in the same order and with the same sizes.
@@ -40,7 +19,7 @@ struct archetype {
 ///   bits; the order of combining depends on size() alone. Called by all threads
 /// - `threads.read_row(x, n, chunk, rest)`: x[0], ..., x[n - 1] as chunks of neighbours, the last of
 ///   which may be shorter: with those of this thread, rising, calls chunk(pointer to
-///   detail::length<T> elements) or, for any of them, rest(pointer, how many they are). Chunk c
+///   detail::elements_per_chunk<T> elements) or, for any of them, rest(pointer, how many they are). Chunk c
 ///   is thread c % size()'s, wherever in memory the row is. Called by all threads
 /// - `threads.rewrite_row(x, out, n, f)`: out[first + k] = f(first, k, x[first + k]), each element
 ///   read and written by one thread, so that out may be x; k is small. Called by all threads
@@ -83,7 +62,7 @@ struct single_thread {
   }
   template <class T, class Chunk, class Rest>
   SEQPACK_HD void read_row(const T* x, offset_t n, const Chunk& chunk, const Rest& rest) const {
-    constexpr int length = detail::length<T>;
+    constexpr int length = detail::elements_per_chunk<T>;
     offset_t first = 0;
     for (; first + length <= n; first += length) chunk(x + first);
     if (first < n) rest(x + first, static_cast<int>(n - first));

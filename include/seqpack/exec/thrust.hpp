@@ -4,12 +4,12 @@
 #pragma once
 
 #include <thrust/for_each.h>
-#include <thrust/iterator/counting_iterator.h>
 
 #include <concepts>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/exec/detail/thrust_pieces.hpp"
 #include "seqpack/exec/executor.hpp"
 
 namespace seqpack {
@@ -17,29 +17,6 @@ namespace seqpack {
 /// Any execution policy of Thrust.
 template <class P>
 concept thrust_policy = std::derived_from<P, thrust::detail::execution_policy_base<P>>;
-
-namespace detail {
-
-/// Rows of a bulk operation in pieces of equal size; run as one Thrust algorithm over the pieces.
-template <class Op>
-struct piece {
-  Op op;
-  offset_t size;
-
-  void operator()(offset_t index) const {
-    const offset_t first = index * size;
-    op.process(first, min_of(first + size, op.rows()));
-  }
-};
-
-template <class Policy, class Op>
-void for_each_piece(Policy policy, const Op& op, offset_t pieces) {
-  const offset_t size = divide(op.rows() + pieces - 1, pieces);
-  thrust::for_each_n(policy, thrust::counting_iterator<offset_t>(0),
-                     divide(op.rows() + size - 1, size), piece<Op>{op, size});
-}
-
-}  // namespace detail
 
 template <thrust_policy P>
 struct executor_traits<P> : host_executor_traits {

@@ -2,24 +2,22 @@
 /// Layouts from bounds or position ids that another system made.
 #pragma once
 
-#include <ranges>
-#include <span>
-#include <string>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "seqpack/core/config.hpp"
-#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/layout/detail/adopt.hpp"
 #include "seqpack/layout/detail/status.hpp"
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/layout/layout_status.hpp"
 #include "seqpack/layout/order.hpp"
+#include "seqpack/policy/sharding.hpp"
 
 namespace seqpack {
 
-/// What an adopted layout may be told, and is then checked against.
+/// Options of an adopted layout; what is given is checked.
 struct adopt_options {
   /// S: real lengths above it are refused.
   offset_t width = max_tokens;
@@ -30,11 +28,11 @@ struct adopt_options {
   /// The last segment is a ghost: padding that belongs to no sequence.
   bool ghost = false;
   /// From position ids, which do not tell padding from tokens: how many tokens at the end of the row
-  /// are a tail. They are the ghost, which needs to be told, or padding of the last sequence. Bounds
-  /// say it themselves.
+  /// are a tail: with `ghost` they are the ghost, else padding of the last sequence. Bounds contain
+  /// the tail already.
   offset_t tail = dynamic;
-  /// Slot -> sequence, as in layout_options, into a batch of `batch` rows (default: as many rows
-  /// as sequences). The order() of a layout is one.
+  /// Slot -> sequence, as in layout_options, into a batch of `batch` sequences (default: as many
+  /// as there are slots). The order() of a layout is one.
   slot_order order = {};
   offset_t batch = dynamic;
 };

@@ -20,6 +20,8 @@
 #include "seqpack/layout/detail/scan.cuh"
 #include "seqpack/layout/layout_status.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/policy/padding.hpp"
+#include "seqpack/policy/sharding.hpp"
 
 namespace seqpack {
 
@@ -69,8 +71,9 @@ class capacity_layout
     detail::building::require_sizes(bound.sequences, bound.width);
     if (bound.max_seqlen < 0) reject("max_seqlen", bound.max_seqlen, "it must be at least 0");
     const offset_t total = rules_.known_total();
-    if (total > max_total<Index>) {
-      detail::throw_status({layout_error::total_above_range, -1, total, max_total<Index>}, "");
+    if (total > detail::max_total<Index>) {
+      detail::throw_status({layout_error::total_above_range, -1, total, detail::max_total<Index>},
+                           "");
     }
     const offset_t entries = bound.sequences + 1 + rules_.ghost;
     std::size_t scan_bytes = 0;

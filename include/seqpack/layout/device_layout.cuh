@@ -5,13 +5,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
@@ -24,6 +21,8 @@
 #include "seqpack/layout/detail/scan.cuh"
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/policy/padding.hpp"
+#include "seqpack/policy/sharding.hpp"
 
 namespace seqpack {
 
@@ -33,13 +32,13 @@ enum class validation {
   deferred  ///< never waits: a status word on the device, which the caller may read later
 };
 
-/// What a layout from lengths on a device may be told.
+/// Options of make_layout from lengths on a device.
 template <layout_index Index>
 struct device_layout_options {
   /// S: lengths above it are refused.
   offset_t width = max_tokens;
   /// Slot -> sequence, in device memory; read while the layout is built, then not needed any more.
-  /// None: slot k is row k.
+  /// None: slot k holds sequence k.
   basic_slot_order<Index> order = {};
 };
 
@@ -70,8 +69,8 @@ class device_layout : public detail::layout_access<device_layout<ContextParallel
   /// Its arrays are device memory, valid as long as the layout.
   const view_type& view() const noexcept { return view_; }
 
-  /// Exact sizes and the status, in device memory, once the stream has got there. In a layout that
-  /// came from the host only the status means something.
+  /// Exact sizes and the status, in device memory, once the stream reaches that point. In a layout
+  /// that came from the host only the status means something.
   const device_summary* summary() const noexcept { return summary_; }
 
   /// Waits for the stream and throws what the device found: lengths or bounds whose validation was
@@ -123,7 +122,7 @@ device_layout<C, Index> make_layout(const cuda_stream<Memory, Pinned>& where,
   const auto slots = static_cast<offset_t>(options.order.size());
   detail::building::require_sizes(slots, options.width);
   return make(detail::building::length_input<Length, Index, offset_t, true>{
-      lengths.data(), options.order.rows().data(), slots, batch, nullptr, max_tokens});
+      lengths.data(), options.order.sequences().data(), slots, batch, nullptr, max_tokens});
 }
 
 /// Adopts bounds in device memory, as from_cu_seqlens on the host does; the bounds are copied.
@@ -148,8 +147,8 @@ device_layout<C, Index> from_cu_seqlens(const cuda_stream<Memory, Pinned>& where
   }
   const auto slots = static_cast<offset_t>(cu.size()) - 1;
   detail::building::require_sizes(slots, width);
-  if (total < 0 || total > max_total<Index>) {
-    reject("total", total, {"it must be from 0 to ", max_total<Index>});
+  if (total < 0 || total > detail::max_total<Index>) {
+    reject("total", total, {"it must be from 0 to ", detail::max_total<Index>});
   }
   if (When == validation::deferred && slots == 0 && total != 0) {
     reject("total", total, "it must be 0, as there are no sequences");

@@ -24,9 +24,9 @@ namespace detail::indexing {
 template <class View>
 constexpr void require_width(const View& view, offset_t width);
 template <class View, class Place>
-struct batch_index;
+struct batch_position;
 template <class View, class Place>
-struct packed_index;
+struct packed_position;
 
 }  // namespace detail::indexing
 
@@ -54,12 +54,13 @@ constexpr auto batch_indices(const L& layout, Place at, offset_t width, offset_t
   const auto view = layout.view();
   view.require_place(at);
   detail::indexing::require_width(view, width);
-  return index_range(detail::indexing::batch_index{view, at, width, none}, view.rows(at));
+  return index_range(detail::indexing::batch_position{view, at, width, none}, view.rows(at));
 }
 
 /// For every token of a batch [B, width] its row in a place: the inverse of batch_indices, which
 /// gives `none` in the padding of the batch, for sequences that are not packed, and in a shard for
-/// tokens of other ranks.
+/// tokens of other ranks. The row of each token of a place is what row_index (tokens/per_token.hpp)
+/// writes.
 ///
 ///     const auto from = packed_indices(layout, full_row, width);
 ///     // unpack:
@@ -74,7 +75,7 @@ constexpr auto packed_indices(const L& layout, Place at, offset_t width, offset_
   const auto view = layout.view();
   view.require_place(at);
   detail::indexing::require_width(view, width);
-  return index_range(detail::indexing::packed_index{view, at, width, none}, view.batch * width);
+  return index_range(detail::indexing::packed_position{view, at, width, none}, view.batch * width);
 }
 
 /// Whether an entry of batch_indices or packed_indices is an index, where `none` is below 0.
@@ -194,7 +195,7 @@ constexpr void require_width(const View& view, offset_t width) {
 }
 
 template <class View, class Place>
-struct batch_index {
+struct batch_position {
   View view;
   Place at;
   offset_t width;
@@ -207,7 +208,7 @@ struct batch_index {
 };
 
 template <class View, class Place>
-struct packed_index {
+struct packed_position {
   View view;
   Place at;
   offset_t width;
@@ -227,7 +228,9 @@ struct packed_index {
 
 }  // namespace seqpack
 
+/// \cond
 template <class Function>
 inline constexpr bool std::ranges::enable_view<seqpack::index_range<Function>> = true;
 template <class Function>
 inline constexpr bool std::ranges::enable_borrowed_range<seqpack::index_range<Function>> = true;
+/// \endcond

@@ -7,13 +7,9 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
-#include <string>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "seqpack/core/config.hpp"
-#include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/layout/detail/access.hpp"
@@ -32,12 +28,12 @@ concept integer_range =
     std::ranges::input_range<R> && std::integral<std::ranges::range_value_t<R>> &&
     !std::same_as<std::ranges::range_value_t<R>, bool>;
 
-/// What a layout from lengths may be told.
+/// Options of make_layout and build_layout.
 struct layout_options {
   /// S: lengths above it are refused.
   offset_t width = max_tokens;
-  /// Slot -> sequence, each at most once. None: slot k is row k. With it, the lengths are those
-  /// of the sequences, and rows that it leaves out are not packed.
+  /// Slot -> sequence, each at most once. None: slot k holds sequence k. With it, the lengths are
+  /// those of the sequences, and sequences that it leaves out are not packed.
   slot_order order = {};
 };
 

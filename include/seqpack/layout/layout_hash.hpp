@@ -1,6 +1,5 @@
 /// \file
-/// A number that two layouts share where they put every token into the same place, and what to say
-/// where they do not: how ranks find out that their layouts differ.
+/// Hash and fingerprint of a layout, by which ranks find out whether their layouts are the same.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +48,7 @@ constexpr std::uint64_t layout_hash(const L& layout) {
 struct layout_fingerprint {
   std::uint64_t hash = 0;
   offset_t batch = 0;         ///< B
-  offset_t sequences = 0;     ///< slots, the ghost not counted
+  offset_t sequences = 0;     ///< packed sequences, which is the number of slots
   offset_t total_tokens = 0;  ///< T
   offset_t cp_size = 0;       ///< CP
 

@@ -48,7 +48,7 @@ struct layout_status {
 
 /// All sizes of a layout, in tokens, and what was refused.
 struct layout_sizes {
-  offset_t sequences = 0;       ///< slots
+  offset_t sequences = 0;       ///< packed sequences, which is the number of slots
   offset_t segments = 0;        ///< slots and the ghost
   offset_t real = 0;            ///< real tokens
   offset_t content = 0;         ///< the padded lengths together

@@ -24,12 +24,7 @@ namespace seqpack {
 template <class I>
 concept layout_index = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>;
 
-/// The largest total that an index type can hold.
-template <layout_index I>
-inline constexpr offset_t max_total =
-    sizeof(I) == 4 ? offset_t{std::int64_t{1} << 31} - 1 : max_tokens;
-
-/// A token of a packed layout, named by its sequence.
+/// A token of a packed layout, named by its slot.
 struct token_ref {
   offset_t slot;    ///< of the packed row; the ghost's is the number of sequences
   offset_t index;   ///< position in the sequence, padding counted on
@@ -62,8 +57,8 @@ struct layout_view {
   const Index* cu = nullptr;         ///< segments + 1 prefix sums of the real lengths
   const Index* cu_padded = nullptr;  ///< segments + 1 prefix sums of the padded lengths
   const Index* order = nullptr;      ///< slot -> sequence; null: the same
-  const Index* slot_of = nullptr;    ///< sequence -> slot, -1 for a row that is not packed
-  offset_t sequences = 0;            ///< slots
+  const Index* slot_of = nullptr;    ///< sequence -> slot, -1 for a sequence that is not packed
+  offset_t sequences = 0;            ///< packed sequences, which is the number of slots
   offset_t segments = 0;             ///< slots and the ghost
   offset_t batch = 0;                ///< B, sequences of the batch
   offset_t total = 0;                ///< T
@@ -126,7 +121,7 @@ struct layout_view {
   constexpr bool has_padding() const noexcept { return padded; }
   constexpr bool has_ghost() const noexcept { return segments > sequences; }
   /// The sequence in each slot where the layout has an order, else no order: what slot_order takes.
-  constexpr basic_slot_order<Index> slot_rows() const noexcept {
+  constexpr basic_slot_order<Index> slot_sequences() const noexcept {
     if (order == nullptr && slot_of == nullptr) return {};
     return std::span<const Index>(order, static_cast<std::size_t>(sequences));
   }
@@ -144,23 +139,22 @@ struct layout_view {
   /// \throws invalid_input for a shard of a rank that does not exist.
   constexpr void require_place(full_row_t) const {}
   constexpr void require_place(all_shards_t) const {}
-  constexpr void require_place(shard s) const { require_rank(s.rank, cp.size()); }
+  constexpr void require_place(shard s) const { detail::require_rank(s.rank, cp.size()); }
 
-  // Sequences.
+  // Slots.
 
-  SEQPACK_HD constexpr offset_t begin_of(offset_t sequence) const noexcept {
-    return static_cast<offset_t>(cu_padded[sequence - first_segment]);
+  SEQPACK_HD constexpr offset_t begin_of(offset_t slot) const noexcept {
+    return static_cast<offset_t>(cu_padded[slot - first_segment]);
   }
-  SEQPACK_HD constexpr offset_t padded_length(offset_t sequence) const noexcept {
-    return begin_of(sequence + 1) - begin_of(sequence);
+  SEQPACK_HD constexpr offset_t padded_length(offset_t slot) const noexcept {
+    return begin_of(slot + 1) - begin_of(slot);
   }
   /// Real tokens. Never more than the padded length, even for the arrays of a capacity layout whose
   /// lengths did not fit.
-  SEQPACK_HD constexpr offset_t length(offset_t sequence) const noexcept {
-    const Index* const bounds = cu + (sequence - first_segment);
-    const offset_t real =
-        min_of(static_cast<offset_t>(bounds[1]) - static_cast<offset_t>(bounds[0]),
-               padded_length(sequence));
+  SEQPACK_HD constexpr offset_t length(offset_t slot) const noexcept {
+    const Index* const bounds = cu + (slot - first_segment);
+    const offset_t real = min_of(
+        static_cast<offset_t>(bounds[1]) - static_cast<offset_t>(bounds[0]), padded_length(slot));
     return dropped == 0 ? real : max_of(real - dropped, 0);
   }
   /// The sequence of a slot; not for the ghost.
@@ -172,13 +166,13 @@ struct layout_view {
     return slot_of == nullptr ? sequence
                               : static_cast<offset_t>(slot_of[sequence - first_sequence]);
   }
-  /// Where a sequence's share begins in every shard. The divisor divides every bound.
-  SEQPACK_HD constexpr offset_t shard_begin(offset_t sequence) const noexcept {
-    return divide(begin_of(sequence), cp.size());
+  /// Where a slot's share begins in every shard. The divisor divides every bound.
+  SEQPACK_HD constexpr offset_t shard_begin(offset_t slot) const noexcept {
+    return divide(begin_of(slot), cp.size());
   }
 
-  /// The sequence that owns row t, 0 <= t < total: the last one that begins at or before it, so
-  /// that empty sequences own nothing.
+  /// The slot that owns row t, 0 <= t < total: the last one that begins at or before it, so that
+  /// empty sequences own nothing.
   SEQPACK_HD constexpr offset_t slot_at(offset_t row) const noexcept {
     offset_t low = first_segment;
     offset_t high = segments;
@@ -207,28 +201,26 @@ struct layout_view {
 
   // From a token to where a place holds it.
 
-  SEQPACK_HD constexpr offset_t row_of(full_row_t, offset_t sequence,
-                                       offset_t index) const noexcept {
-    return begin_of(sequence) + index;
+  SEQPACK_HD constexpr offset_t row_of(full_row_t, offset_t slot, offset_t index) const noexcept {
+    return begin_of(slot) + index;
   }
   /// The index in the rank's shard, or -1 where another rank owns the token.
-  SEQPACK_HD constexpr offset_t row_of(shard at, offset_t sequence, offset_t index) const noexcept {
-    return row_at(at, sequence, cp.to_shard(index, padded_length(sequence)));
+  SEQPACK_HD constexpr offset_t row_of(shard at, offset_t slot, offset_t index) const noexcept {
+    return row_at(at, slot, cp.to_shard(index, padded_length(slot)));
   }
-  SEQPACK_HD constexpr offset_t row_of(all_shards_t at, offset_t sequence,
+  SEQPACK_HD constexpr offset_t row_of(all_shards_t at, offset_t slot,
                                        offset_t index) const noexcept {
-    return row_at(at, sequence, cp.to_shard(index, padded_length(sequence)));
+    return row_at(at, slot, cp.to_shard(index, padded_length(slot)));
   }
 
   // The same for a token whose position in the shares of its sequence is known.
 
-  SEQPACK_HD constexpr offset_t row_at(shard at, offset_t sequence,
-                                       shard_position p) const noexcept {
-    return p.rank == at.rank ? shard_begin(sequence) + p.index : -1;
+  SEQPACK_HD constexpr offset_t row_at(shard at, offset_t slot, shard_position p) const noexcept {
+    return p.rank == at.rank ? shard_begin(slot) + p.index : -1;
   }
-  SEQPACK_HD constexpr offset_t row_at(all_shards_t, offset_t sequence,
+  SEQPACK_HD constexpr offset_t row_at(all_shards_t, offset_t slot,
                                        shard_position p) const noexcept {
-    return p.rank * rows(shard{}) + shard_begin(sequence) + p.index;
+    return p.rank * rows(shard{}) + shard_begin(slot) + p.index;
   }
 };
 
@@ -298,25 +290,25 @@ constexpr void for_each_run(const View& view, all_shards_t, offset_t first, offs
   }
 }
 
-/// Calls f(index, row, count) for every run of the tokens [first, last) of one sequence: they are
-/// at `row` to `row + count - 1` of the place, or nowhere in it (row -1). Host only.
+/// Calls f(index, row, count) for every run of the tokens [first, last) of the sequence in a
+/// slot: they are at `row` to `row + count - 1` of the place, or nowhere in it (row -1). Host only.
 template <class View, class F>
-constexpr void for_each_source_run(const View& view, full_row_t, offset_t sequence, offset_t first,
+constexpr void for_each_source_run(const View& view, full_row_t, offset_t slot, offset_t first,
                                    offset_t last, F&& f) {
-  if (first < last) f(first, view.begin_of(sequence) + first, last - first);
+  if (first < last) f(first, view.begin_of(slot) + first, last - first);
 }
 
 /// The same in one shard or in all.
 template <class View, place Place, class F>
-constexpr void for_each_source_run(const View& view, Place at, offset_t sequence, offset_t first,
+constexpr void for_each_source_run(const View& view, Place at, offset_t slot, offset_t first,
                                    offset_t last, F&& f) {
-  if (first >= last) return;  // also for a row that is not packed, which has no sequence
-  const offset_t padded = view.padded_length(sequence);
+  if (first >= last) return;  // also for a sequence that is not packed, which has no slot
+  const offset_t padded = view.padded_length(slot);
   detail::with_static_sharding(view.cp, [&](const auto& cp) {
     for (offset_t token = first; token < last;) {
       const shard_position p = cp.to_shard(token, padded);
       const offset_t count = min_of(cp.run(p, padded), last - token);
-      f(token, view.row_at(at, sequence, p), count);
+      f(token, view.row_at(at, slot, p), count);
       token += count;
     }
   });

@@ -11,23 +11,23 @@
 
 namespace seqpack {
 
-/// The sequence in each slot of the packed row, or, default constructed, no order at all: slot k
-/// is row k. An order of no slots is an order too: it packs nothing. Refers to the rows, does not
-/// own them.
-template <class Row>
+/// The sequence in each slot of the packed row or, default constructed, no order: slot k holds
+/// sequence k. An order of no slots is an order too: it packs nothing. It refers to its entries and
+/// does not own them.
+template <class Sequence>
 class basic_slot_order {
  public:
   constexpr basic_slot_order() = default;
-  template <class Rows>
-    requires std::convertible_to<Rows&&, std::span<const Row>>
-  constexpr basic_slot_order(Rows&& rows) : rows_(rows), given_(true) {}
+  template <class Sequences>
+    requires std::convertible_to<Sequences&&, std::span<const Sequence>>
+  constexpr basic_slot_order(Sequences&& sequences) : sequences_(sequences), given_(true) {}
 
   constexpr explicit operator bool() const noexcept { return given_; }
-  constexpr std::span<const Row> rows() const noexcept { return rows_; }
-  constexpr std::size_t size() const noexcept { return rows_.size(); }
+  constexpr std::span<const Sequence> sequences() const noexcept { return sequences_; }
+  constexpr std::size_t size() const noexcept { return sequences_.size(); }
 
  private:
-  std::span<const Row> rows_;
+  std::span<const Sequence> sequences_;
   bool given_ = false;
 };
 
@@ -36,23 +36,23 @@ class basic_slot_order {
 class slot_order {
  public:
   constexpr slot_order() = default;
-  template <class Rows>
-    requires std::convertible_to<Rows&&, basic_slot_order<offset_t>>
-  constexpr slot_order(Rows&& rows) : wide_(std::forward<Rows>(rows)) {}
-  template <class Rows>
-    requires std::convertible_to<Rows&&, basic_slot_order<std::int32_t>>
-  constexpr slot_order(Rows&& rows) : narrow_(std::forward<Rows>(rows)) {}
+  template <class Sequences>
+    requires std::convertible_to<Sequences&&, basic_slot_order<offset_t>>
+  constexpr slot_order(Sequences&& sequences) : wide_(std::forward<Sequences>(sequences)) {}
+  template <class Sequences>
+    requires std::convertible_to<Sequences&&, basic_slot_order<std::int32_t>>
+  constexpr slot_order(Sequences&& sequences) : narrow_(std::forward<Sequences>(sequences)) {}
 
   constexpr explicit operator bool() const noexcept { return wide_ || narrow_; }
   constexpr std::size_t size() const noexcept { return narrow_ ? narrow_.size() : wide_.size(); }
   constexpr offset_t operator[](offset_t slot) const {
     const auto k = static_cast<std::size_t>(slot);
-    return narrow_ ? static_cast<offset_t>(narrow_.rows()[k]) : wide_.rows()[k];
+    return narrow_ ? static_cast<offset_t>(narrow_.sequences()[k]) : wide_.sequences()[k];
   }
-  /// Calls f with the rows as a span of their own type.
+  /// Calls f with the entries as a span of their own type.
   template <class F>
   constexpr decltype(auto) visit(F&& f) const {
-    return narrow_ ? f(narrow_.rows()) : f(wide_.rows());
+    return narrow_ ? f(narrow_.sequences()) : f(wide_.sequences());
   }
 
  private:

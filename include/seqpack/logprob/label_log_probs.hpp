@@ -33,7 +33,7 @@ struct log_prob_options {
   /// together: two exchanges more, which the host waits for. The same on all ranks.
   bool check_all_ranks = false;
   /// Of a backward pass, whose gradient has rows that are further apart than its columns are many,
-  /// as with a padded vocabulary: writes 0 to all elements between them, and behind the last row up
+  /// as with a padded vocabulary: writes 0 to all elements between them, and after the last row, up
   /// to its stride, which must be there. Else a gradient writes the columns alone, and a product
   /// over whole rows reads what was there before. In the same launch.
   bool zero_padded_columns = false;

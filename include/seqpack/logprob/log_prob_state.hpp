@@ -47,8 +47,8 @@ class log_prob_state {
   const std::shared_ptr<void>& owner() const noexcept { return numbers_.owner(); }
 
  private:
-  workspace<std::int64_t> labels_;
-  workspace<C> numbers_;
+  executor_array<std::int64_t> labels_;
+  executor_array<C> numbers_;
   label_log_prob_rows<C> rows_;
 };
 

@@ -152,7 +152,7 @@ void next_token_logprobs_backward(const E& where, const L& layout, shard mine,
   memory.write(detail::written_bytes(gradient, options.zero_padded_columns), detail::alone,
                "gradient");
   memory.require_apart();
-  const workspace<C> rows(where, logits.rows);
+  const executor_array<C> rows(where, logits.rows);
   pack(where, view.without_last(1), mine, field(derivatives, rows.rows()));
   detail::find_gradient(where, logits, columns, state, row_view<const C>(rows.rows()), gradient,
                         options);

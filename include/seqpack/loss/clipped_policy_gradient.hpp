@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/text.hpp"

@@ -47,8 +47,8 @@ global_counts count_valid(const E& where, const B& batch, const Lengths& lengths
 
   const auto view = placed.view();
   constexpr offset_t size = detail::tuple_row_size<loss>;
-  const workspace<double> results(where, view.batch * size);
-  const workspace<double> totals(where, size);
+  const executor_array<double> results(where, view.batch * size);
+  const executor_array<double> totals(where, size);
   using view_type = std::remove_const_t<decltype(view)>;
   using fields_type = std::remove_const_t<decltype(fields)>;
   execute(where, detail::log_prob_loss_operation<view_type, fields_type, loss, float>{

@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "seqpack/comm/communicator.hpp"
-#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout.hpp"

@@ -18,7 +18,7 @@ template <class E, class Metrics>
 class loss_result {
  public:
   /// For the library: from 1 + Metrics::size sums where the executor works.
-  loss_result(E where, workspace<double> sums, double factor, const global_counts& counts)
+  loss_result(E where, executor_array<double> sums, double factor, const global_counts& counts)
       : where_(std::move(where)), sums_(std::move(sums)), factor_(factor), counts_(counts) {}
 
   /// The loss. Waits for the stream the first time that a number is asked for.
@@ -42,7 +42,7 @@ class loss_result {
   }
 
   E where_;
-  workspace<double> sums_;
+  executor_array<double> sums_;
   double factor_;
   global_counts counts_;
   mutable std::optional<std::array<double, 1 + Metrics::size>> values_;

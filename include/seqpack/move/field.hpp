@@ -1,5 +1,5 @@
 /// \file
-/// What moves in a call of pack or unpack.
+/// field: names the source, the target and the fill value of a tensor that moves.
 #pragma once
 
 #include <concepts>

@@ -2,7 +2,9 @@
 /// pack: from a batch to the packed row, one shard, or all shards.
 #pragma once
 
+#include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
+#include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/detail/checks.hpp"
 #include "seqpack/layout/layout_view.hpp"

@@ -4,7 +4,9 @@
 
 #include <concepts>
 
+#include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
+#include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/detail/checks.hpp"
 #include "seqpack/layout/layout_view.hpp"

@@ -4,10 +4,8 @@
 
 #include "seqpack/core/detail/checks.hpp"
 #include "seqpack/exec/executor.hpp"
-#include "seqpack/layout/detail/checks.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/layout/place.hpp"
-#include "seqpack/move/detail/bulk_move.hpp"
 #include "seqpack/move/detail/unpack_move.hpp"
 #include "seqpack/move/field.hpp"
 

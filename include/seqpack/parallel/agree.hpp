@@ -36,8 +36,8 @@ void agree(C& group, std::uint64_t value, std::string_view what) {
   detail::require_together(group, "agree", mine);
 }
 
-/// The same for layouts on the host: whether all ranks put every token into the same place. By what
-/// padding the bounds were made makes no difference.
+/// The same for layouts on the host: whether all ranks put every token of this batch into the same
+/// place. By what padding the bounds were made is not compared.
 ///
 ///     agree(group, layout);    // "total tokens on rank 2 is 128: it must be 96, as on rank 0"
 ///     agree(group, layout, "micro-batch 3");  // "total tokens of micro-batch 3 on rank 2 is ..."

@@ -5,7 +5,6 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
-#include <exception>
 #include <string_view>
 #include <type_traits>
 
@@ -13,7 +12,6 @@
 #include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/layout/detail/hash.hpp"
-#include "seqpack/layout/layout_hash.hpp"
 #include "seqpack/parallel/detail/verdict.hpp"
 
 namespace seqpack {
@@ -35,8 +33,8 @@ namespace seqpack {
 /// \throws collective_mismatch on all ranks where the call has thrown on one: it names the first
 /// such rank, has the entry, value and requirement of its invalid_input, and names the others that
 /// have thrown; or where the marks or layouts differ. Where the call has thrown on this rank, that is
-/// nested in it (std::rethrow_if_nested), and in a communication_error where the others cannot be
-/// told. Without other ranks, what the call throws.
+/// nested in it (std::rethrow_if_nested), and in a communication_error where the refusal cannot
+/// be sent. Without other ranks, what the call throws.
 ///
 /// Allocates O(size) on the host.
 template <communicator C, class Call>

@@ -175,10 +175,20 @@ class padding : private Parts... {
 /// No padding at all: the packed row holds the real tokens and nothing else.
 using no_padding = padding<>;
 
+namespace detail {
+
+/// The total of content of a given size, from a policy's numbers. A fixed total below 0: none.
+SEQPACK_HD constexpr offset_t total_of(offset_t content, offset_t multiple,
+                                       offset_t fixed) noexcept {
+  return fixed < 0 ? round_up(content, multiple) : fixed;
+}
+
+}  // namespace detail
+
 /// The total that content of a given size gets: the fixed one, or the content rounded up.
 template <padding_policy P>
 constexpr offset_t total_for(const P& p, offset_t content) noexcept {
-  return p.has_fixed_total ? p.fixed_total() : round_up(content, p.total_multiple());
+  return detail::total_of(content, p.total_multiple(), p.has_fixed_total ? p.fixed_total() : -1);
 }
 
 /// Whether a layout of this policy ends in a ghost segment, which may be empty.

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <concepts>
-#include <string>
 #include <type_traits>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
 #include "seqpack/core/extent.hpp"
 #include "seqpack/core/math.hpp"
 
@@ -209,11 +209,15 @@ concept context_parallel_policy =
       typename std::integral_constant<offset_t, C::static_size>;
     };
 
+namespace detail {
+
 /// \throws invalid_input unless 0 <= rank < size.
 constexpr void require_rank(offset_t rank, offset_t size) {
   if (rank < 0 || rank >= size) {
     reject("rank", rank, {"it must be from 0 to ", size - 1, ", the last context-parallel rank"});
   }
 }
+
+}  // namespace detail
 
 }  // namespace seqpack

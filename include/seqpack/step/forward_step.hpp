@@ -55,7 +55,7 @@ struct step_result {
 /// the default, a mistake on one rank is an error on all.
 ///
 /// \param where the executor; the fields of the batches live there
-/// \param timer told of the phases batch_data and forward
+/// \param timer notified of the phases batch_data and forward
 /// \param batches an iterator, at a batch; it is advanced by one, also where the batch is then
 /// refused. The batch is copied from it, or moved where it gives an rvalue, and the copy lives as
 /// long as the loss: a batch of views needs the memory behind them as long.

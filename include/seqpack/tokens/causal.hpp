@@ -58,7 +58,7 @@ void causal_mask(const E& where, const L& layout, shard at, const row_view<std::
   execute(where, detail::causal_mask_operation<view_type>{view, at, masked, starts.data});
 }
 
-/// Where the document of each token begins: the token behind the last end-of-document token before
+/// Where the document of each token begins: the token after the last end-of-document token before
 /// it. Padding belongs to the last document.
 /// \param layout of unpacked_layout
 /// \param ids [B, S]

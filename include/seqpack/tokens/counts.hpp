@@ -8,21 +8,24 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
-#include "seqpack/core/error.hpp"
+#include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/detail/checks.hpp"
 #include "seqpack/layout/layout_view.hpp"
+#include "seqpack/layout/place.hpp"
 #include "seqpack/move/detail/checks.hpp"
+#include "seqpack/tokens/detail/count_operation.hpp"
 
 namespace seqpack {
 
-/// Real tokens of one sequence in one shard: never length / CP. O(runs of the sequence in the
-/// shard).
+/// Real tokens of the sequence in one slot, in one shard: never length / CP. O(runs of the sequence in
+/// the shard).
 template <class View>
-SEQPACK_HD constexpr offset_t real_tokens(const View& view, shard at, offset_t sequence) noexcept {
-  const offset_t padded = view.padded_length(sequence);
+SEQPACK_HD constexpr offset_t real_tokens(const View& view, shard at, offset_t slot) noexcept {
+  const offset_t padded = view.padded_length(slot);
   const offset_t share = divide(padded, view.cp.size());
-  const offset_t length = view.length(sequence);
+  const offset_t length = view.length(slot);
   offset_t count = 0;
   for (offset_t index = 0; index < share;) {
     const shard_position p{at.rank, index};
@@ -33,28 +36,8 @@ SEQPACK_HD constexpr offset_t real_tokens(const View& view, shard at, offset_t s
   return count;
 }
 
-namespace detail::counting {
-
-template <class View, class T>
-struct count_operation {
-  View view;
-  shard at;
-  row_view<T> out;
-
-  offset_t rows() const noexcept { return out.rows; }
-  offset_t row_bytes() const noexcept { return sizeof(T); }
-  void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) (*this)(first);
-  }
-  SEQPACK_HD void operator()(offset_t sequence) const {
-    *out.at(sequence) = static_cast<T>(real_tokens(view, at, sequence));
-  }
-};
-
-}  // namespace detail::counting
-
-/// Writes the real tokens of every slot in the shard of one rank: one entry per sequence and none
-/// for the ghost, which has no real token.
+/// Writes the real tokens of every slot in the shard of one rank; in the order of the slots, not of
+/// the batch. One entry per slot; none for the ghost.
 /// \throws invalid_input for a rank out of range or an array of the wrong size.
 ///
 /// Allocates nothing, does not synchronise; one launch on a device. O(runs of the shard).
@@ -74,8 +57,7 @@ void real_tokens_per_sequence(const E& where, const L& layout, shard at, Out&& o
   memory.write(counts.touched(), detail::alone, "counts");
   memory.require_apart();
   detail::require_range<T>(detail::alone, "largest count", min_of(view.longest, view.rows(at)));
-  execute(where, detail::counting::count_operation<std::remove_const_t<decltype(view)>, T>{view, at,
-                                                                                           counts});
+  execute(where, detail::count_operation<std::remove_const_t<decltype(view)>, T>{view, at, counts});
 }
 
 /// Real tokens of a shard, of a layout on the host. O(runs of the shard).
@@ -86,7 +68,7 @@ constexpr offset_t real_tokens(const L& layout, shard at) {
   const auto view = layout.view();
   view.require_place(at);
   offset_t count = 0;
-  for (offset_t s = 0; s < view.sequences; ++s) count += real_tokens(view, at, s);
+  for (offset_t slot = 0; slot < view.sequences; ++slot) count += real_tokens(view, at, slot);
   return count;
 }
 

@@ -5,7 +5,9 @@
 #include <concepts>
 #include <type_traits>
 
+#include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
+#include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/tokens/detail/mask_operation.hpp"
@@ -44,7 +46,7 @@ void lengths_from_mask(const E& where, const batch_view<M>& mask, Lengths&& leng
   memory.write(length_row.touched(), detail::alone, "lengths");
   memory.write(start_row.touched(), detail::alone, "starts");
   memory.require_apart();
-  const detail::masks::mask_operation<M, Length, Start> operation{mask, length_row, start_row};
+  const detail::mask_operation<M, Length, Start> operation{mask, length_row, start_row};
   if constexpr (host_executor<E>) {
     for (offset_t b = 0; b < mask.batch(); ++b) {
       if (operation.extent_of(b).length < 0) operation.refuse(b);

@@ -1,19 +1,17 @@
 /// \file
-/// What attention libraries for THD inputs ask for.
+/// packed_seq_params: what attention kernels for THD inputs take; bounds of shards, ragged offsets.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
-#include "seqpack/core/detail/exact.hpp"
 #include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
@@ -21,11 +19,12 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
+#include "seqpack/tokens/detail/bounds_operation.hpp"
 #include "seqpack/tokens/per_token.hpp"
 
 namespace seqpack {
 
-/// Which bounds attention is told.
+/// The bounds in cu_seqlens_q and cu_seqlens_kv.
 enum class attention_bounds {
   padded,          ///< the padded bounds in all four fields: padding is attended like a token
   real_and_padded  ///< real bounds in cu_seqlens_q/kv, padded ones in the *_padded fields
@@ -47,55 +46,6 @@ struct packed_seq_params {
   std::span<const Index> seq_idx;  ///< [T], the sequence index of the full row
   std::span<const Index> cu_seqlens_shard;  ///< cu_seqlens_padded / CP, the bounds in every shard
 };
-
-namespace detail {
-
-/// One entry of an output per entry of an array of bounds.
-template <class From, class To, class Function>
-struct bounds_operation {
-  const From* from;
-  row_view<To> to;
-  Function function;
-
-  offset_t rows() const noexcept { return to.rows; }
-  offset_t row_bytes() const noexcept { return sizeof(To); }
-  void process(offset_t first, offset_t last) const {
-    for (; first < last; ++first) (*this)(first);
-  }
-  SEQPACK_HD void operator()(offset_t k) const {
-    *to.at(k) = static_cast<To>(function(static_cast<offset_t>(from[k])));
-  }
-};
-
-struct divided_by {
-  offset_t divisor;
-  SEQPACK_HD constexpr offset_t operator()(offset_t bound) const { return divide(bound, divisor); }
-};
-
-/// Where 64 bits do not hold the product, which the host refuses, it is the last number that they hold.
-struct times {
-  offset_t factor;
-  offset_t most;  ///< the largest bound whose product is held
-
-  SEQPACK_HD constexpr offset_t operator()(offset_t bound) const {
-    if (bound < 0) return 0;
-    return bound > most ? largest_whole<offset_t> : bound * factor;
-  }
-};
-
-template <class From, class To>
-void require_bounds(std::span<const From> from, const row_view<To>& to) {
-  detail::require_equal(detail::alone, "bounds", to.rows, static_cast<offset_t>(from.size()),
-                        "the entries of cu_seqlens");
-  detail::require_memory(detail::alone, "bounds", to.data, to.rows);
-  detail::regions<1, 1> memory;
-  memory.read(bytes_of(from.data(), static_cast<offset_t>(from.size())), detail::alone,
-              "cu_seqlens");
-  memory.write(to.touched(), detail::alone, "bounds");
-  memory.require_apart();
-}
-
-}  // namespace detail
 
 /// Writes the bounds of a shard, cu_seqlens_padded / CP: the same for every rank, as every rank
 /// owns the same number of tokens of a sequence.

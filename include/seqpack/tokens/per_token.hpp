@@ -4,13 +4,11 @@
 #pragma once
 
 #include <type_traits>
-#include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/detail/checks.hpp"
-#include "seqpack/layout/detail/status.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/layout/place.hpp"
 #include "seqpack/tokens/detail/token_functions.hpp"
@@ -67,7 +65,7 @@ auto row_index(Out&& out) {
 ///
 /// \param where, layout, at as for pack
 /// \param arrays position_ids, sequence_index, padding_mask, labels, batch_index, row_index, or a
-/// token_array of one's own; every element of each is written
+/// user-defined token_array; every element of each is written
 /// \throws invalid_input before anything is written: a rank out of range, an array of the wrong
 /// size, a null pointer, an element type that cannot hold the values, a label shift below 1, an
 /// array in the memory of the token ids or of another array.

@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(workspaces_and_results) {
   const test_stream stream;
   const auto where = stream.executor();
   for (const offset_t size : {1, 5000}) {
-    const workspace<float> array(where, size);
+    const executor_array<float> array(where, size);
     audited_call("`fill`", stream, [&] { fill(where, array, 2.5F); });
     check_captured("`fill`", stream, [&] { fill(where, array, 3.5F); });
     std::vector<float> found(static_cast<std::size_t>(size));

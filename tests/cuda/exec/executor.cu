@@ -11,6 +11,40 @@
 #include "seqpack/seqpack.cuh"
 #include "support/device.cuh"
 
+namespace exec_executor {
+
+/// A user-defined executor of a device: a stream that counts what it runs.
+struct counting_stream {
+  seqpack::cuda_stream<> stream;
+  int* runs;
+};
+
+}  // namespace exec_executor
+
+template <>
+struct seqpack::executor_traits<exec_executor::counting_stream> {
+  using stream_traits = executor_traits<cuda_stream<>>;
+  static constexpr bool on_device = true;
+  template <class Op>
+  static void run(const exec_executor::counting_stream& where, const Op& op) {
+    ++*where.runs;
+    stream_traits::run(where.stream, op);
+  }
+  static std::shared_ptr<void> allocate(const exec_executor::counting_stream& where,
+                                        offset_t bytes) {
+    return stream_traits::allocate(where.stream, bytes);
+  }
+  static void read(const exec_executor::counting_stream& where, void* to, const void* from,
+                   offset_t bytes) {
+    stream_traits::read(where.stream, to, from, bytes);
+  }
+  template <class Fill>
+  static void write(const exec_executor::counting_stream& where, void* to, offset_t bytes,
+                    const Fill& fill) {
+    stream_traits::write(where.stream, to, bytes, fill);
+  }
+};
+
 BOOST_AUTO_TEST_SUITE(exec_executor)
 
 using namespace seqpack;
@@ -34,32 +68,6 @@ struct undefined_older_form {
 struct no_stream {
   void* allocate(std::size_t, std::size_t) const;
   void deallocate(void*, std::size_t, std::size_t) const;
-};
-
-/// A user-defined executor of a device: a stream that counts what it runs.
-struct counting_stream {
-  cuda_stream<> stream;
-  int* runs;
-};
-template <>
-struct seqpack::executor_traits<counting_stream> {
-  using stream_traits = executor_traits<cuda_stream<>>;
-  static constexpr bool on_device = true;
-  template <class Op>
-  static void run(const counting_stream& where, const Op& op) {
-    ++*where.runs;
-    stream_traits::run(where.stream, op);
-  }
-  static std::shared_ptr<void> allocate(const counting_stream& where, offset_t bytes) {
-    return stream_traits::allocate(where.stream, bytes);
-  }
-  static void read(const counting_stream& where, void* to, const void* from, offset_t bytes) {
-    stream_traits::read(where.stream, to, from, bytes);
-  }
-  template <class Fill>
-  static void write(const counting_stream& where, void* to, offset_t bytes, const Fill& fill) {
-    stream_traits::write(where.stream, to, bytes, fill);
-  }
 };
 
 namespace {
@@ -188,9 +196,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(workspaces_take_their_memory_from_the_resource, Me
   counts pinned;
   {
     const cuda_stream where(stream, Memory{&seen}, stream_first_pinned{&pinned});
-    workspace<float> kept;
+    executor_array<float> kept;
     {
-      const workspace<float> numbers(where, 1000);
+      const executor_array<float> numbers(where, 1000);
       fill(where, numbers, 2.5F);
       kept = numbers;
     }
@@ -200,7 +208,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(workspaces_take_their_memory_from_the_resource, Me
     std::vector<float> read(1000);
     read_back(where, read.data(), kept.data(), 1000);
     BOOST_TEST((read == std::vector<float>(1000, 2.5F)));
-    const workspace<int> nothing(where, 0);
+    const executor_array<int> nothing(where, 0);
     BOOST_TEST(seen.allocations == 1);
   }
   BOOST_TEST(seen.deallocations == 1);
@@ -216,7 +224,7 @@ BOOST_AUTO_TEST_CASE(values_are_written_in_the_order_of_the_stream) {
   const cuda_stream where(stream, stream_ordered_memory{}, stream_first_pinned{&pinned});
   using traits = executor_traits<std::remove_cvref_t<decltype(where)>>;
   for (const offset_t bytes : {1, 15, 16, 17, 1000, 1024, 4001, 31999, 32000, 32001, 100000}) {
-    const workspace<unsigned char> to(where, bytes + 1);
+    const executor_array<unsigned char> to(where, bytes + 1);
     fill(where, to, static_cast<unsigned char>(200));
     std::vector<unsigned char> wanted;
     for (offset_t k = 0; k < bytes; ++k) wanted.push_back(static_cast<unsigned char>(k * 7 % 199));
@@ -228,7 +236,7 @@ BOOST_AUTO_TEST_CASE(values_are_written_in_the_order_of_the_stream) {
     wanted.push_back(200);
     BOOST_TEST((found == wanted));
   }
-  const workspace<unsigned char> to(where, 32001);
+  const executor_array<unsigned char> to(where, 32001);
   pinned = {};
   traits::write(where, to.data(), 32000, [](void* p) { std::memset(p, 1, 32000); });
   BOOST_TEST(pinned.allocations == 0);
@@ -245,8 +253,8 @@ BOOST_AUTO_TEST_CASE(executors_of_ones_own_on_a_device) {
   int runs = 0;
   const counting_stream where{stream.executor(), &runs};
   const auto layout = place_on(where, make_layout(std::vector{2, 1}));
-  const workspace<int> batch(where, 6);
-  const workspace<int> row(where, 3);
+  const executor_array<int> batch(where, 6);
+  const executor_array<int> row(where, 3);
   fill(where, batch, 5);
   fill(where, row, 0);
   pack(where, layout, full_row, field(batch_view<int>(batch.data(), 2, 3), row.rows()));

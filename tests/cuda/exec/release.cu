@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "seqpack/exec/cuda_release.hpp"
 #include "seqpack/layout/capacity_layout.cuh"
 #include "seqpack/layout/device_layout.cuh"
 #include "support/device.cuh"

@@ -13,7 +13,7 @@ using namespace seqpack;
 using namespace seqpack::testing;
 BOOST_TEST_GLOBAL_FIXTURE(needs_device);
 
-static_assert(team<warp_team> && team<block_team>);
+static_assert(team<detail::warp_team> && team<detail::block_team>);
 
 namespace rows_of_teams {
 
@@ -85,7 +85,8 @@ struct read_owners : operation {
         last = column;
       }
     };
-    threads.read_row(x, columns, [&](const T* chunk) { note(chunk, detail::length<T>); }, note);
+    threads.read_row(
+        x, columns, [&](const T* chunk) { note(chunk, detail::elements_per_chunk<T>); }, note);
   }
 };
 
@@ -198,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_lower_rank_is_the_left_operand) {
 
 template <class T>
 void check_read(const tier& t) {
-  constexpr int length = detail::length<T>;
+  constexpr int length = detail::elements_per_chunk<T>;
   for (const offset_t n : sizes) {
     if (sizeof(T) == 1 && n > 256) continue;
     std::vector<T> values(static_cast<std::size_t>(n));

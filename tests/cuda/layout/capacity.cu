@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(layouts_of_all_paddings_are_one_type) {
   layouts.push_back(make(padding{each_multiple_of<4>{}, fixed_total<64>{}}));
   layouts.push_back(make(padding{each_multiple_of<12>{}, fixed_total<48>{}, ghost_tail{}}));
   layouts.push_back(make(any_padding(padding{each_multiple_of<>{8}, fixed_total<>{32}})));
-  const device_array<int> lengths(std::vector<int>{5, 4});
+  const device_array<int> lengths(std::vector<int>{8, 4});
   const device_array<int> count(std::vector<int>{2});
   std::vector<oracle::numbers> bounds;
   for (auto& layout : layouts) {

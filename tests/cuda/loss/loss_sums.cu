@@ -125,16 +125,17 @@ struct outcome {
 };
 
 template <class E>
-std::vector<double> read(const E& where, const workspace<double>& values) {
+std::vector<double> read(const E& where, const executor_array<double>& values) {
   std::vector<double> result(static_cast<std::size_t>(values.size()));
   read_back(where, result.data(), values.data(), values.size());
   return result;
 }
 
-void put(host_t, const workspace<double>& to, const std::vector<double>& from) {
+void put(host_t, const executor_array<double>& to, const std::vector<double>& from) {
   std::copy(from.begin(), from.end(), to.data());
 }
-void put(const cuda_stream<>& where, const workspace<double>& to, const std::vector<double>& from) {
+void put(const cuda_stream<>& where, const executor_array<double>& to,
+         const std::vector<double>& from) {
   check_cuda(cudaMemcpyAsync(to.data(), from.data(), from.size() * sizeof(double),
                              cudaMemcpyHostToDevice, where.stream));
 }
@@ -148,13 +149,13 @@ outcome run(const E& where, const L& loss, const Text& text, const Layout& layou
       rows[static_cast<std::size_t>(view.row_of(all_shards, b, t - 1))] = log_prob(b, t);
     }
   }
-  const workspace<double> log_probs(where, view.total);
+  const executor_array<double> log_probs(where, view.total);
   put(where, log_probs, rows);
   const auto placed = place_on(where, layout);
   const auto fields = text.fields();
   const offset_t tuples = view.batch / sequences_per_tuple<L>;
-  const workspace<double> results(where, tuples * detail::tuple_row_size<L>);
-  const workspace<double> totals(where, detail::tuple_row_size<L>);
+  const executor_array<double> results(where, tuples * detail::tuple_row_size<L>);
+  const executor_array<double> totals(where, detail::tuple_row_size<L>);
   outcome found;
   const offset_t ranks = view.cp.size();
   std::vector<std::vector<double>> of_ranks;
@@ -162,7 +163,7 @@ outcome run(const E& where, const L& loss, const Text& text, const Layout& layou
       detail::log_prob_loss_operation<std::remove_cvref_t<decltype(placed.view())>,
                                       std::remove_const_t<decltype(fields)>, L, double>;
   for (offset_t r = 0; r < ranks; ++r) {
-    const workspace<double> derivatives(where, view.shard_tokens());
+    const executor_array<double> derivatives(where, view.shard_tokens());
     fill(where, derivatives, 0);
     execute(where, operation{{placed.view(), fields, {}, 0},
                              loss,

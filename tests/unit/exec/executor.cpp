@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(executors_of_ones_own) {
 BOOST_AUTO_TEST_CASE(memory_of_an_executor_of_ones_own) {
   int runs = 0;
   const backwards where{&runs};
-  const workspace<int> numbers(where, 7);
+  const executor_array<int> numbers(where, 7);
   fill(where, numbers, 4);
   BOOST_TEST(runs == 1);
   std::vector<int> read(7);

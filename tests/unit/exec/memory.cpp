@@ -14,7 +14,7 @@ using namespace seqpack;
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(rows_of_aligned_memory) {
-  const workspace<float> numbers(host, 12);
+  const executor_array<float> numbers(host, 12);
   BOOST_TEST(numbers.size() == 12);
   BOOST_TEST(reinterpret_cast<std::uintptr_t>(numbers.data()) % 64 == 0);
   BOOST_TEST(numbers.rows().rows == 12);
@@ -26,10 +26,10 @@ BOOST_AUTO_TEST_CASE(rows_of_aligned_memory) {
 }
 
 BOOST_AUTO_TEST_CASE(copies_share_the_memory_and_keep_it) {
-  workspace<int> kept;
+  executor_array<int> kept;
   BOOST_TEST(kept.data() == nullptr);
   {
-    const workspace<int> first(host, 3);
+    const executor_array<int> first(host, 3);
     fill(host, first, 1);
     kept = first;
     first.data()[1] = 5;
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(copies_share_the_memory_and_keep_it) {
 }
 
 BOOST_AUTO_TEST_CASE(of_nothing) {
-  const workspace<double> nothing(host, 0);
+  const executor_array<double> nothing(host, 0);
   BOOST_TEST(nothing.data() == nullptr);
   BOOST_TEST(nothing.span().empty());
   fill(host, nothing, 1);

@@ -21,15 +21,17 @@ struct rank_of_another_type : single_thread {
 };
 static_assert(!team<no_reduce> && !team<rank_of_another_type>);
 
-static_assert(detail::length<std::uint16_t> == 8 && detail::length<float> == 4);
-static_assert(detail::length<double> == 2 && detail::length<char> == 16);
+static_assert(detail::elements_per_chunk<std::uint16_t> == 8 &&
+              detail::elements_per_chunk<float> == 4);
+static_assert(detail::elements_per_chunk<double> == 2 && detail::elements_per_chunk<char> == 16);
 struct three_bytes {
   char at[3];
 };
 struct two_floats {
   float at[2];
 };
-static_assert(detail::length<three_bytes> == 1 && detail::length<two_floats> == 1);
+static_assert(detail::elements_per_chunk<three_bytes> == 1 &&
+              detail::elements_per_chunk<two_floats> == 1);
 
 struct plain {
   offset_t rows() const { return 1; }

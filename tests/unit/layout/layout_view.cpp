@@ -56,8 +56,8 @@ static_assert(!layout<without_a_view> && !layout<with_a_view_of_another_type>);
 static_assert(place<full_row_t> && place<shard> && place<all_shards_t>);
 static_assert(!place<int> && !place<const shard&>);
 
-static_assert(max_total<std::int32_t> == 2147483647);
-static_assert(max_total<std::int64_t> == max_tokens);
+static_assert(detail::max_total<std::int32_t> == 2147483647);
+static_assert(detail::max_total<std::int64_t> == max_tokens);
 
 BOOST_AUTO_TEST_CASE(sizes_of_the_places) {
   const std::array lens{5, 3};

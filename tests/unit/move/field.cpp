@@ -33,13 +33,13 @@ struct not_copyable_bits {
   std::string text;
   float operator()(offset_t) const { return 0; }
 };
-static_assert(filler<float, float>);
-static_assert(filler<int, float>);
-static_assert(filler<column_function, float>);
-static_assert(filler<float, _Float16>);
-static_assert(!filler<not_copyable_bits, float>);
-static_assert(!filler<std::string, float>);
-static_assert(!filler<const char*, float>);
+static_assert(detail::filler<float, float>);
+static_assert(detail::filler<int, float>);
+static_assert(detail::filler<column_function, float>);
+static_assert(detail::filler<float, _Float16>);
+static_assert(!detail::filler<not_copyable_bits, float>);
+static_assert(!detail::filler<std::string, float>);
+static_assert(!detail::filler<const char*, float>);
 
 // Token tables, and what is none.
 static_assert(token_table<batch_view<const int>>);

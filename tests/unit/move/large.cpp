@@ -54,14 +54,14 @@ void check_marks(const sparse_memory<T>& memory) {
 /// Runs the tile that writes a byte of a dense target, which begins at a multiple of 16.
 template <class Op>
 void run_tile_of(const Op& op, offset_t byte) {
-  const tile_shape& shape = op.moves.move.shape;
+  const detail::tile_shape& shape = op.moves.move.shape;
   const offset_t row = byte / shape.row_bytes();
   const offset_t within = byte % shape.row_bytes();
   const offset_t skew = row * shape.row_bytes() % 16;
   const offset_t unit =
       shape.blocks() ? (skew + within) / 16 : within / offset_t{shape.units().bytes()};
   for (offset_t tile = 0; tile < op.tiles(); ++tile) {
-    const tile_span span = shape.span(tile);
+    const detail::tile_span span = shape.span(tile);
     if (row < span.first_row || row >= span.first_row + span.rows) continue;
     if (unit < span.first_unit || unit >= span.first_unit + span.width) continue;
     return run_tiles(op, tile, tile + 1);

@@ -2,6 +2,7 @@
 #include "seqpack/policy/sharding.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <concepts>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -127,6 +128,23 @@ void static_agrees() {
   }
 }
 
+/// Loops get the sharding itself, once, where it is chosen at run time.
+template <sharding S>
+void is_visited_as_itself() {
+  const auto check = [](const auto& cp) {
+    int visits = 0;
+    bool itself = false;
+    cp.visit([&]<class C>(const C& chosen) {
+      ++visits;
+      itself = std::same_as<typename C::sharding_type, S> && chosen.size() == 4;
+    });
+    BOOST_TEST(visits == 1);
+    BOOST_TEST(itself);
+  };
+  check(context_parallel{4, any_sharding{S{}}});
+  check(context_parallel<4, any_sharding>{any_sharding{S{}}});
+}
+
 template <sharding S>
 void static_and_dynamic_agree() {
   static_agrees<1, S>();
@@ -182,6 +200,12 @@ BOOST_AUTO_TEST_CASE(shardings_that_are_chosen_at_run_time_conform) {
   BOOST_TEST((any_sharding{striped{}} == any_sharding{sharding_kind::striped}));
 }
 
+BOOST_AUTO_TEST_CASE(loops_see_which_sharding_was_chosen) {
+  is_visited_as_itself<zigzag>();
+  is_visited_as_itself<contiguous>();
+  is_visited_as_itself<striped>();
+}
+
 BOOST_AUTO_TEST_CASE(a_sharding_is_assigned_another_one) {
   context_parallel<dynamic, any_sharding> cp = context_parallel<2, contiguous>{};
   BOOST_TEST((cp.to_shard(5, 8) == shard_position{1, 1}));
@@ -228,8 +252,8 @@ BOOST_AUTO_TEST_CASE(sizes_and_ranks_out_of_range_are_refused) {
   BOOST_TEST(refusal([] { context_parallel{-2, striped{}}; }) ==
              "context_parallel size is -2" + range);
   const std::string last = ": it must be from 0 to 3, the last context-parallel rank";
-  BOOST_TEST(refusal([] { require_rank(4, 4); }) == "rank is 4" + last);
-  BOOST_TEST(refusal([] { require_rank(-1, 4); }) == "rank is -1" + last);
-  BOOST_TEST(refusal([] { require_rank(3, 4); }) == "accepted");
-  BOOST_TEST(refusal([] { require_rank(0, 1); }) == "accepted");
+  BOOST_TEST(refusal([] { detail::require_rank(4, 4); }) == "rank is 4" + last);
+  BOOST_TEST(refusal([] { detail::require_rank(-1, 4); }) == "rank is -1" + last);
+  BOOST_TEST(refusal([] { detail::require_rank(3, 4); }) == "accepted");
+  BOOST_TEST(refusal([] { detail::require_rank(0, 1); }) == "accepted");
 }

@@ -60,9 +60,9 @@ struct traits<tensor_shape> {
 
 template <>
 struct traits<memory_location> {
-  static void write(writer& to, const memory_location& place) {
-    to.choice(place.where);
-    to.put(place.device);
+  static void write(writer& to, const memory_location& location) {
+    to.choice(location.where);
+    to.put(location.device);
   }
   static memory_location read(reader& from) {
     const auto where = from.choice("kind of memory", memory_location::kind::on_closed_device);
@@ -94,8 +94,8 @@ struct broadcast_header {
     to.put(root);
     records::traits<element_type>::write(to, type);
     records::traits<tensor_shape>::write(to, shape);
-    for (const memory_location& place : {found, wanted}) {
-      records::traits<memory_location>::write(to, place);
+    for (const memory_location& location : {found, wanted}) {
+      records::traits<memory_location>::write(to, location);
     }
   }
   static broadcast_header read(records::reader& from) {

@@ -1,5 +1,5 @@
 /// \file
-/// An MPI_Comm with its end, and who is in it. CMake component: seqpack::mpi.
+/// Owner of an MPI_Comm, and its members. CMake component: seqpack::mpi.
 #pragma once
 
 #include <mpi.h>

@@ -1,5 +1,5 @@
 /// \file
-/// An ncclComm_t with its setup, its end, and its calls that have no deadline of their own. CMake
+/// Owner of an ncclComm_t: setup, destruction, and calls that have no deadline of their own. CMake
 /// component: seqpack::nccl.
 #pragma once
 

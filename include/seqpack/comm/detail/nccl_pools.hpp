@@ -38,11 +38,11 @@ inline bool can_reach(int device, int memory) noexcept {
 
 /// Whether a device has been given access to a pool's memory; nothing where nobody can tell.
 inline std::optional<bool> has_access(int device, cudaMemPool_t pool) noexcept {
-  cudaMemLocation place{};
-  place.type = cudaMemLocationTypeDevice;
-  place.id = device;
+  cudaMemLocation location{};
+  location.type = cudaMemLocationTypeDevice;
+  location.id = device;
   cudaMemAccessFlags flags = cudaMemAccessFlagsProtNone;
-  const cudaError_t code = cudaMemPoolGetAccess(&flags, pool, &place);
+  const cudaError_t code = cudaMemPoolGetAccess(&flags, pool, &location);
   forget(code);
   if (code != cudaSuccess) return std::nullopt;
   return flags == cudaMemAccessFlagsProtReadWrite;

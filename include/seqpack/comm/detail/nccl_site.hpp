@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <memory>
 
-#include "seqpack/comm/deadline.hpp"
 #include "seqpack/comm/detail/deadline.hpp"
+#include "seqpack/comm/error.hpp"
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/source_location.hpp"
 #include "seqpack/exec/cuda_error.hpp"

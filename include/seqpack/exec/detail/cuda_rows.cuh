@@ -12,11 +12,10 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda_error.hpp"
+#include "seqpack/exec/detail/team.hpp"
 #include "seqpack/exec/team.hpp"
 
-namespace seqpack {
-
-namespace detail {
+namespace seqpack::detail {
 
 inline constexpr int warp_size = 32;
 
@@ -151,7 +150,7 @@ SEQPACK_HD void unrolled(const F& f) {
 /// The chunks of a row that begins at a 16-byte boundary.
 template <class T, class F>
 SEQPACK_HD void read_aligned(const member& me, const T* x, offset_t chunks, const F& f) {
-  using chunk_type = chunk<T, detail::length<T>>;
+  using chunk_type = chunk<T, elements_per_chunk<T>>;
   const int count = me.count_of(chunks);
   const uint4* next = reinterpret_cast<const uint4*>(x) + me.rank;
   for (int done = 0; done < count; done += in_flight) {
@@ -193,7 +192,7 @@ SEQPACK_HD uint4 joined(const uint4& first, const uint4& second, std::uint32_t a
 /// \param chunks those before this one, all of whose words end in the row; at least 1
 template <class T, class F>
 SEQPACK_HD void read_misaligned(const member& me, const T* x, offset_t chunks, const F& f) {
-  using chunk_type = chunk<T, detail::length<T>>;
+  using chunk_type = chunk<T, elements_per_chunk<T>>;
   constexpr int pieces = in_flight / 2;
   const std::uint32_t above = bytes_above_boundary<16>(x);
   const auto* const words =
@@ -219,7 +218,7 @@ SEQPACK_HD void read_misaligned(const member& me, const T* x, offset_t chunks, c
 /// Chunks whose words are not all in the row are left to `rest`, which reads element by element.
 template <class T, class F, class Rest>
 SEQPACK_HD void read_row(const member& me, const T* x, offset_t n, const F& f, const Rest& rest) {
-  constexpr int length = detail::length<T>;
+  constexpr int length = elements_per_chunk<T>;
   const offset_t chunks = n / length;
   if constexpr (length == 1) {
     for (offset_t c = me.rank; c < chunks; c += me.size()) f(x + c);
@@ -267,7 +266,7 @@ SEQPACK_HD chunk<G, Length> repeated(const G& value, std::integer_sequence<int, 
 
 template <class G>
 SEQPACK_HD void fill_row(const member& me, G* out, offset_t n, const G& value) {
-  constexpr int length = detail::length<G>;
+  constexpr int length = elements_per_chunk<G>;
   offset_t head = n;
   offset_t tail = n;
   if constexpr (length > 1) {
@@ -285,7 +284,7 @@ SEQPACK_HD void fill_row(const member& me, G* out, offset_t n, const G& value) {
 template <class T, class G, class F>
 SEQPACK_HD void rewrite_row(const member& me, const T* x, G* out, offset_t n, const F& f) {
   constexpr int length =
-      detail::length<T> < detail::length<G> ? detail::length<T> : detail::length<G>;
+      elements_per_chunk<T> < elements_per_chunk<G> ? elements_per_chunk<T> : elements_per_chunk<G>;
   constexpr int in_bytes = length * static_cast<int>(sizeof(T));
   constexpr int out_bytes = length * static_cast<int>(sizeof(G));
   if constexpr (length > 1) {
@@ -316,22 +315,20 @@ SEQPACK_HD void rewrite_row(const member& me, const T* x, G* out, offset_t n, co
   rewrite_each(me.rank, me.size(), x, out, 0, n, f);
 }
 
-}  // namespace detail
-
 /// A warp of a device, for short rows.
 class warp_team {
  public:
   static constexpr int threads = 256;  ///< of a block, of which each warp has rows of its own
   struct memory {};
 
-  SEQPACK_HD explicit warp_team(int thread) : me_{thread % detail::warp_size, 5} {}
+  SEQPACK_HD explicit warp_team(int thread) : me_{thread % warp_size, 5} {}
 
   SEQPACK_HD int rank() const { return me_.rank; }
-  SEQPACK_HD constexpr int size() const { return detail::warp_size; }
+  SEQPACK_HD constexpr int size() const { return warp_size; }
   template <class V, class Combine>
   SEQPACK_HD V reduce(const V& value, const Combine& combine) const {
-    auto bits = __builtin_bit_cast(detail::words<V>, detail::reduce_warp(value, combine));
-    for (auto& word : bits.at) word = detail::from_first_lane(word);
+    auto bits = __builtin_bit_cast(words<V>, reduce_warp(value, combine));
+    for (auto& word : bits.at) word = from_first_lane(word);
     return __builtin_bit_cast(V, bits);
   }
   template <class T, class F, class Rest>
@@ -348,14 +345,14 @@ class warp_team {
   }
 
  private:
-  detail::member me_;
+  member me_;
 };
 
 /// A block of a device, for long rows.
 class block_team {
  public:
   static constexpr int most_warps = 16;
-  static constexpr int most_threads = most_warps * detail::warp_size;
+  static constexpr int most_threads = most_warps * warp_size;
   /// Two turns, so that nobody waits for those who still read what a turn before has left.
   struct memory {
     alignas(16) unsigned char turns[2][most_warps][16];
@@ -369,13 +366,13 @@ class block_team {
   template <class V, class Combine>
   SEQPACK_HD V reduce(const V& value, const Combine& combine) const {
     static_assert(sizeof(V) <= 16);
-    const V of_warp = detail::reduce_warp(value, combine);
+    const V of_warp = reduce_warp(value, combine);
     auto& slots = shared_->turns[turn_];
     turn_ = 1 - turn_;
-    if (me_.rank % detail::warp_size == 0) slot<V>(slots[me_.rank / detail::warp_size]) = of_warp;
-    detail::wait_for_block();
+    if (me_.rank % warp_size == 0) slot<V>(slots[me_.rank / warp_size]) = of_warp;
+    wait_for_block();
     V result = slot<V>(slots[0]);
-    for (int warp = 1; warp < size() / detail::warp_size; ++warp) {
+    for (int warp = 1; warp < size() / warp_size; ++warp) {
       result = combine(result, slot<V>(slots[warp]));
     }
     return result;
@@ -399,12 +396,12 @@ class block_team {
     return *reinterpret_cast<V*>(bytes);
   }
 
-  detail::member me_;
+  member me_;
   memory* shared_;
   mutable int turn_ = 0;
 };
 
-namespace detail::launching {
+namespace launching {
 
 /// Rows of at most so many bytes are a warp's; a block would wait for its own threads more than for
 /// memory. Longer ones are a block's, of more threads from the second number on: of very long rows
@@ -434,12 +431,11 @@ constexpr int blocks_at_once(int threads) {
 template <class Op>
 static __global__ void __launch_bounds__(warp_team::threads, blocks_at_once<Op>(warp_team::threads))
     rows_of_warps(const Op op, offset_t rows) {
-  constexpr int warps = warp_team::threads / detail::warp_size;
+  constexpr int warps = warp_team::threads / warp_size;
   const auto thread = static_cast<int>(threadIdx.x);
   const warp_team threads(thread);
   const offset_t step = offset_t{gridDim.x} * warps;
-  for (offset_t row = offset_t{blockIdx.x} * warps + thread / detail::warp_size; row < rows;
-       row += step) {
+  for (offset_t row = offset_t{blockIdx.x} * warps + thread / warp_size; row < rows; row += step) {
     op(threads, row);
   }
 }
@@ -477,13 +473,12 @@ template <cooperative_operation Op>
 void for_each_row(cudaStream_t stream, const Op& op) {
   const offset_t work = op.row_work();
   if (work <= most_of_warp) {
-    launch_rows(stream, &rows_of_warps<Op>, op, warp_team::threads,
-                warp_team::threads / detail::warp_size);
+    launch_rows(stream, &rows_of_warps<Op>, op, warp_team::threads, warp_team::threads / warp_size);
   } else {
     launch_rows(stream, &rows_of_blocks<Op>, op, work <= most_of_small_block ? 256 : 512, 1);
   }
 }
 
-}  // namespace detail::launching
+}  // namespace launching
 
-}  // namespace seqpack
+}  // namespace seqpack::detail

@@ -1,6 +1,5 @@
 /// \file
 /// Small arrays of the host to a device, as parameters of a kernel.
-// For the folders above too.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -85,10 +85,10 @@ class open_releases {
   /// Frees the memory as soon as a call on the stream finds it free of captures. Memory of a graph
   /// that was never launched is none, and no failure.
   void hold(void* memory, cudaStream_t stream, bool of_graph) noexcept {
-    add({place_of(stream), memory, cudaSuccess, {}, of_graph});
+    add({location_of(stream), memory, cudaSuccess, {}, of_graph});
   }
   void add_failure(cudaError_t code, cudaStream_t stream, source_location where) noexcept {
-    add({place_of(stream), nullptr, code, where, false});
+    add({location_of(stream), nullptr, code, where, false});
   }
   /// For memory of the host, which belongs to no stream.
   void add_host_failure(cudaError_t code, source_location where) noexcept {
@@ -98,7 +98,7 @@ class open_releases {
   /// Frees what is held for a stream that is not being captured any more.
   void free_held(cudaStream_t stream) noexcept {
     if (open_ == 0) return;
-    const place here = place_of(stream);
+    const location here = location_of(stream);
     const std::lock_guard lock(mutex_);
     std::erase_if(entries_, [&](entry& e) {
       if (e.memory == nullptr || e.at != here) return false;
@@ -114,7 +114,7 @@ class open_releases {
 
   /// \throws cuda_error for the first release on the stream that failed since it was asked last.
   void check(cudaStream_t stream) {
-    if (open_ > 0) check_at(place_of(stream));
+    if (open_ > 0) check_at(location_of(stream));
   }
   void check_host() {
     if (open_ > 0) check_at({});
@@ -122,21 +122,21 @@ class open_releases {
 
  private:
   /// A stream has a device; the legacy ones have one handle for all devices.
-  struct place {
+  struct location {
     cudaStream_t stream = nullptr;
     int device = -1;
-    friend bool operator==(const place&, const place&) = default;
+    friend bool operator==(const location&, const location&) = default;
   };
   struct entry {
-    place at;
+    location at;
     void* memory = nullptr;  ///< held, or null where a release has failed
     cudaError_t code = cudaSuccess;
     source_location where;
     bool of_graph = false;
   };
 
-  static place place_of(cudaStream_t stream) noexcept {
-    place here{stream, 0};
+  static location location_of(cudaStream_t stream) noexcept {
+    location here{stream, 0};
     detail::forget(cudaGetDevice(&here.device));
     return here;
   }
@@ -149,7 +149,7 @@ class open_releases {
     }
     open_ = entries_.size() + lost_;
   }
-  void check_at(const place& here) {
+  void check_at(const location& here) {
     const std::lock_guard lock(mutex_);
     entry first;
     const auto failed = [&](const entry& e) { return e.memory == nullptr && e.at == here; };

@@ -16,7 +16,8 @@ class layout_access {
  public:
   /// B, sequences of the batch.
   offset_t batch_size() const noexcept { return view().batch; }
-  /// Slots of the packed row, the ghost not counted; B unless an order leaves rows out.
+  /// Packed sequences, which is the number of slots, the ghost not counted; B unless an order
+  /// leaves sequences out.
   offset_t sequences() const noexcept { return view().sequences; }
   /// T, padding included.
   offset_t total_tokens() const noexcept { return view().total; }
@@ -32,7 +33,7 @@ class layout_access {
   bool has_ghost() const noexcept { return view().has_ghost(); }
   auto context_parallel() const noexcept { return view().cp; }
   /// The sequence in each slot, or no order; it can be given to another layout as it is.
-  auto order() const noexcept { return view().slot_rows(); }
+  auto order() const noexcept { return view().slot_sequences(); }
   /// segments + 1 prefix sums of the real lengths.
   auto cu_seqlens() const noexcept { return view().cu_seqlens(); }
   /// segments + 1 prefix sums of the padded lengths; the last is T.

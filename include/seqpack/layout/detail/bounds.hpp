@@ -4,6 +4,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -25,6 +26,11 @@ namespace seqpack::detail {
 
 /// Sums stay here where they would become larger, so that no input can make them wrap.
 inline constexpr offset_t saturated_sum = offset_t{1} << 61;
+
+/// The largest total that an index type can hold.
+template <layout_index I>
+inline constexpr offset_t max_total =
+    sizeof(I) == 4 ? offset_t{std::int64_t{1} << 31} - 1 : max_tokens;
 
 /// The sums over the lengths that a plan needs.
 struct length_sums {
@@ -112,7 +118,7 @@ struct bounds_rules {
     return padded_length(rounding, length);
   }
   SEQPACK_HD constexpr offset_t total_for(offset_t content) const noexcept {
-    return fixed_total < 0 ? round_up(content, total_multiple) : fixed_total;
+    return total_of(content, total_multiple, fixed_total);
   }
   /// The total where it does not depend on the lengths, else max_tokens.
   SEQPACK_HD constexpr offset_t known_total() const noexcept {

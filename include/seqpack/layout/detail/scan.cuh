@@ -21,6 +21,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/exec/cuda.cuh"
+#include "seqpack/exec/detail/cuda_staging.cuh"
 #include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/layout/detail/build.hpp"
 #include "seqpack/layout/detail/status.hpp"
@@ -52,7 +53,7 @@ struct combine {
 template <class Length, layout_index Index, class Count, bool Ordered>
 struct length_input {
   static constexpr bool has_order = Ordered;
-  static std::string name(offset_t row) { return entry_name("lengths", row); }
+  static std::string name(offset_t sequence) { return entry_name("lengths", sequence); }
 
   const Length* lengths;
   const Index* order;  // read only if Ordered
@@ -63,23 +64,27 @@ struct length_input {
 
   SEQPACK_HD offset_t raw_count() const { return counted == nullptr ? slots : to_offset(*counted); }
   SEQPACK_HD offset_t count() const { return max_of(min_of(raw_count(), slots), 0); }
-  SEQPACK_HD offset_t row(offset_t slot) const {
+  SEQPACK_HD offset_t sequence(offset_t slot) const {
     if constexpr (Ordered) {
       return static_cast<offset_t>(order[slot]);
     } else {
       return slot;
     }
   }
-  SEQPACK_HD bool row_exists(offset_t slot) const { return row(slot) >= 0 && row(slot) < batch; }
-  SEQPACK_HD offset_t length(offset_t slot) const { return to_offset(lengths[row(slot)]); }
+  SEQPACK_HD bool sequence_exists(offset_t slot) const {
+    return sequence(slot) >= 0 && sequence(slot) < batch;
+  }
+  SEQPACK_HD offset_t length(offset_t slot) const { return to_offset(lengths[sequence(slot)]); }
   template <class Rules>
   SEQPACK_HD layout_status check(const Rules& rules, offset_t slot) const {
-    if (!row_exists(slot)) return {layout_error::order_out_of_range, slot, row(slot), batch - 1};
+    if (!sequence_exists(slot)) {
+      return {layout_error::order_out_of_range, slot, sequence(slot), batch - 1};
+    }
     return named(rules.check(slot, count(), length(slot)));
   }
   /// Errors name the sequence of a length, not its slot.
   SEQPACK_HD layout_status named(layout_status status) const {
-    if (status.entry >= 0) status.entry = row(status.entry);
+    if (status.entry >= 0) status.entry = sequence(status.entry);
     return status;
   }
   template <class Rules>
@@ -217,16 +222,16 @@ struct store_item {
   __device__ void write_order(offset_t slot) const {
     if constexpr (Input::has_order) {
       if (arrays.order == nullptr) return;
-      const bool exists = input.row_exists(slot);
-      arrays.order[slot] = static_cast<Index>(exists ? input.row(slot) : 0);
+      const bool exists = input.sequence_exists(slot);
+      arrays.order[slot] = static_cast<Index>(exists ? input.sequence(slot) : 0);
       if (!exists) return;
       using word = std::conditional_t<sizeof(Index) == 4, int, unsigned long long>;
       const auto other = static_cast<Index>(atomicExch(
-          reinterpret_cast<word*>(arrays.slot_of + input.row(slot)), static_cast<word>(slot)));
+          reinterpret_cast<word*>(arrays.slot_of + input.sequence(slot)), static_cast<word>(slot)));
       if (other != -1) {
         const auto later = static_cast<unsigned long long>(max_of(slot, other));
         atomicMin(reinterpret_cast<unsigned long long*>(&arrays.summary->repeated),
-                  later << 32 | static_cast<unsigned long long>(input.row(slot)));
+                  later << 32 | static_cast<unsigned long long>(input.sequence(slot)));
       }
     }
   }
@@ -302,7 +307,7 @@ template <pinned_memory_resource Pinned = process_pinned_memory>
 device_summary read_summary(const device_summary* from, cudaStream_t stream,
                             const Pinned& pinned = {}) {
   device_summary summary;
-  detail::staging::read(stream, pinned, &summary, from, sizeof summary);
+  detail::read_staged(stream, pinned, &summary, from, sizeof summary);
   return summary;
 }
 
@@ -354,7 +359,7 @@ template <bool Deferred, class Memory, class Pinned, class Input, layout_index I
 built<Index> build(const cuda_stream<Memory, Pinned>& where, const Input& input,
                    const bounds_rules<Index, Rounding>& rules, offset_t batch,
                    offset_t known_total) {
-  if constexpr (!Deferred) staging::require_no_capture(where.stream);
+  if constexpr (!Deferred) require_no_capture(where.stream);
   store_item<Input, bounds_rules<Index, Rounding>, Index> store{input, rules, {}, known_total};
   std::size_t scan_bytes = 0;
   scan(nullptr, scan_bytes, store, where.stream);

@@ -220,8 +220,8 @@ void log_prob_forward(const E& where, TP& tp, const matrix_view<const T>& logits
                       const column_range& columns, const std::int64_t* labels,
                       const label_log_prob_rows<C>& out, C scale) {
   const offset_t size = tp.size() == 1 ? 0 : logits.rows * row_part_size<Entropy>;
-  const workspace<C> mine(where, size);
-  const workspace<C> all(where, size * tp.size());
+  const executor_array<C> mine(where, size);
+  const executor_array<C> all(where, size * tp.size());
   execute(where, log_prob_scan<Entropy, T, C>{logits, columns, labels, mine.data(), out, scale});
   if (tp.size() == 1) return;
   keeping(tp, {mine.owner(), all.owner()}, [&] { tp.all_gather(mine.data(), all.data(), size); });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/exec/detail/team.hpp"
 #include "seqpack/exec/team.hpp"
 #include "seqpack/logprob/detail/softmax.hpp"
 
@@ -111,7 +112,7 @@ class chunk_sums {
 /// compensated.
 template <bool Entropy, team Team, class T, class C>
 SEQPACK_HD part<C> scan_row(const Team& team, const T* x, offset_t n, C scale) {
-  constexpr int length = detail::length<T>;
+  constexpr int length = elements_per_chunk<T>;
   chunk_sums<Entropy, C> sums;
   team.read_row(
       x, n, [&](const T* chunk) { sums.template add<length>(chunk, scale); },

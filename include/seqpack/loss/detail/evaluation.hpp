@@ -63,12 +63,12 @@ struct loss_evaluation {
     find_log_probs(where, tp, logits, columns, state, options);
 
     const bool gathered = cp.size() > 1;
-    const workspace<C> all(where, gathered ? view.total : 0);
+    const executor_array<C> all(where, gathered ? view.total : 0);
     if (gathered) {
       keeping(cp, {state.owner(), all.owner()},
               [&] { cp.all_gather(state.rows().log_probs.data, all.data(), logits.rows); });
     }
-    const workspace<C> derivatives(where, with_gradient ? logits.rows : 0);
+    const executor_array<C> derivatives(where, with_gradient ? logits.rows : 0);
     fill(where, derivatives, C{0});
     using operation = log_prob_loss_operation<View, Fields, L, C>;
     execute(where, operation{{view, fields, rule, first_sequence},
@@ -88,7 +88,7 @@ struct loss_evaluation {
   template <class View>
   void assembled(const View& view, offset_t first_sequence, const matrix_view<const T>& logits,
                  const matrix_view<G>& gradient, double* results) const {
-    const workspace<C> full(where, view.total * columns.total);
+    const executor_array<C> full(where, view.total * columns.total);
     const auto scale = static_cast<C>(1 / temperature.to_apply());
     const loss_source<View, Fields> from{view, fields, rule, first_sequence};
     const auto rows = row_view<C>(full.data(), view.total, columns.total);
@@ -97,7 +97,7 @@ struct loss_evaluation {
     add_up(cp, full);
     if (!replicated) add_up(tp, full);
     if (with_gradient) zero_gradient(gradient);
-    const workspace<double> derivatives(where, with_gradient ? columns.total : 0);
+    const executor_array<double> derivatives(where, with_gradient ? columns.total : 0);
     using operation = logits_loss_operation<View, Fields, L, C, G>;
     execute(where, operation{from, loss, rows, derivatives.data(), gradient, columns, mine(),
                              factor / temperature.to_apply(), results});
@@ -108,7 +108,7 @@ struct loss_evaluation {
   }
 
   template <class Group>
-  static void add_up(Group& group, const workspace<C>& numbers) {
+  static void add_up(Group& group, const executor_array<C>& numbers) {
     if (group.size() == 1) return;
     keeping(group, numbers.owner(), [&] {
       group.all_reduce(static_cast<const C*>(numbers.data()), numbers.data(), numbers.size(),
@@ -180,7 +180,7 @@ loss_result<E, typename L::metrics> run_loss(
       options.zero_padded_columns};
   [[maybe_unused]] const current_device here(cp, tp);
   const offset_t tuples = divide(view.batch, sequences_per_tuple<L>);
-  const workspace<double> results(where, tuples * tuple_row_size<L>);
+  const executor_array<double> results(where, tuples * tuple_row_size<L>);
   const matrix_view<const plain> rows(logits.data, logits.rows, logits.columns, logits.stride);
   constexpr bool of_logits = L::input == loss_input::logits;
   if (of_logits || options.pass == loss_pass::per_sequence) {
@@ -188,7 +188,7 @@ loss_result<E, typename L::metrics> run_loss(
   } else if constexpr (!of_logits) {
     evaluation.fused(view, 0, rows, gradient, results.data());
   }
-  workspace<double> totals(where, tuple_row_size<L>);
+  executor_array<double> totals(where, tuple_row_size<L>);
   execute(where, loss_total_operation<L>{results.data(), tuples, totals.data()});
   return {where, totals, options.cp_normalize ? factor / ranks : factor, options.counts};
 }

@@ -167,7 +167,7 @@ struct bulk_move {
   SEQPACK_HD constexpr offset_t tiles() const noexcept { return moves.tiles(); }
   template <class Threads>
   SEQPACK_HD void prepare(const Threads& threads, scratch_type& scratch) const {
-    seqpack::prepare(threads, scratch.window);
+    prepare_window(threads, scratch.window);
   }
   template <class Threads>
   SEQPACK_HD void tile(const Threads& threads, scratch_type& scratch, offset_t number,

@@ -1,6 +1,5 @@
 /// \file
 /// What a field may be made of, and what is wrong with one that is not.
-// For the folders above too.
 #pragma once
 
 #include <concepts>

@@ -11,7 +11,7 @@
 #include "seqpack/core/math.hpp"
 #include "seqpack/move/detail/transfer.hpp"
 
-namespace seqpack {
+namespace seqpack::detail {
 
 /// The units of a tile: the same units of a few rows.
 struct tile_span {
@@ -106,7 +106,7 @@ struct alignas(16) tile_route {
   const char* from;
 };
 
-namespace detail::tiles {
+namespace tiles {
 
 /// Units that a thread loads before it stores the first of them.
 inline constexpr std::int32_t in_flight = 4;
@@ -139,7 +139,7 @@ template <class T, class F>
 SEQPACK_HD block<16> pattern_of(const F& fill) {
   block<16> out{0, 0};
   if constexpr (is_periodic<T, F>) {
-    detail::units::fill<16, T>(reinterpret_cast<char*>(&out), 0, fill);
+    fill_unit<16, T>(reinterpret_cast<char*>(&out), 0, fill);
   }
   return out;
 }
@@ -295,7 +295,7 @@ template <int Least, class Threads>
 SEQPACK_HD void move(const Threads& threads, const tile_route* routes, const work& what) {
   const std::int32_t step = in_flight * threads.size();
   const std::int32_t units = what.span.units();
-  detail::units::with_size<Least>(what.shape.units().bytes(), [&](auto size) {
+  with_unit_size<Least>(what.shape.units().bytes(), [&](auto size) {
     constexpr int bytes = decltype(size)::value;
     std::int32_t first = threads.rank();
     if constexpr (bytes != 16) {
@@ -331,17 +331,17 @@ SEQPACK_HD void fill(const Threads& threads, const tile_route* routes, const wor
     if (what.shape.blocks()) {
       const offset_t begin = number * 16 - skew_of(route.to);
       for (offset_t k = max_of(begin, 0); k < min_of(begin + 16, size); ++k) {
-        detail::units::fill<1, T>(route.to + k, k, value);
+        fill_unit<1, T>(route.to + k, k, value);
       }
     } else {
       const offset_t offset = number * what.shape.units().bytes();
-      detail::units::with_size<alignof(T)>(what.shape.units().bytes(), [=, &value](auto width) {
-        detail::units::fill<decltype(width)::value, T>(route.to + offset, offset, value);
+      with_unit_size<alignof(T)>(what.shape.units().bytes(), [=, &value](auto width) {
+        fill_unit<decltype(width)::value, T>(route.to + offset, offset, value);
       });
     }
   }
 }
 
-}  // namespace detail::tiles
+}  // namespace tiles
 
-}  // namespace seqpack
+}  // namespace seqpack::detail

@@ -12,7 +12,7 @@
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 
-namespace seqpack {
+namespace seqpack::detail {
 
 /// A value for the elements of a token that nobody sent: a constant, or a function of the column
 /// (0 <= column < D), for example the expert routes 0, 1, 2, ...
@@ -114,11 +114,9 @@ class unit_shape {
   std::int32_t bytes_ = 1;
 };
 
-namespace detail::units {
-
 /// Fills one unit that begins `offset` bytes into the row.
 template <int Bytes, class T, class F>
-SEQPACK_HD inline void fill(char* to, offset_t offset, const F& value) {
+SEQPACK_HD inline void fill_unit(char* to, offset_t offset, const F& value) {
   constexpr int size = static_cast<int>(sizeof(T));
   if constexpr (Bytes % size == 0) {
     // Whole elements: they are put together in registers and leave as one store.
@@ -141,16 +139,14 @@ SEQPACK_HD inline void fill(char* to, offset_t offset, const F& value) {
 
 /// Calls f with the unit size as a constant, which is at least `Least`: what elements are aligned to.
 template <int Least, int Most = 16, class F>
-SEQPACK_HD inline void with_size(std::int32_t bytes, F&& f) {
+SEQPACK_HD inline void with_unit_size(std::int32_t bytes, F&& f) {
   if constexpr (Least >= Most) {
     f(std::integral_constant<int, Most>{});
   } else if (bytes == Most) {
     f(std::integral_constant<int, Most>{});
   } else {
-    with_size<Least, Most / 2>(bytes, f);
+    with_unit_size<Least, Most / 2>(bytes, f);
   }
 }
 
-}  // namespace detail::units
-
-}  // namespace seqpack
+}  // namespace seqpack::detail

@@ -6,7 +6,9 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
+#include "seqpack/core/math.hpp"
 #include "seqpack/exec/executor.hpp"
+#include "seqpack/layout/detail/checks.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/bulk_move.hpp"
 #include "seqpack/move/detail/checks.hpp"

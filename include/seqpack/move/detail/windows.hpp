@@ -12,7 +12,7 @@
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/layout/place.hpp"
 
-namespace seqpack {
+namespace seqpack::detail {
 
 /// Memory of a window, shared by the threads of a block; not initialised.
 template <class Index>
@@ -38,18 +38,16 @@ struct window {
   offset_t last;
 };
 
-namespace detail::windows {
-
 /// What threads look at together in one round: entries one after another, or with equal distances.
-inline constexpr std::int32_t probes = 32;
+inline constexpr std::int32_t search_probes = 32;
 
 /// The last segment in [low, high) that begins at or before a row, which segment `low` does.
 template <class Threads, class View>
-SEQPACK_HD offset_t search(const Threads& threads, const View& view, offset_t low, offset_t high,
-                           offset_t row) {
+SEQPACK_HD offset_t search_segment(const Threads& threads, const View& view, offset_t low,
+                                   offset_t high, offset_t row) {
   while (high - low > 1) {
-    const offset_t step = (high - low + probes - 1) / probes;
-    const std::int32_t found = threads.count_of(probes, [&](std::int32_t k) {
+    const offset_t step = (high - low + search_probes - 1) / search_probes;
+    const std::int32_t found = threads.count_of(search_probes, [&](std::int32_t k) {
       const offset_t segment = low + k * step;
       return segment < high && view.begin_of(segment) <= row;
     });
@@ -62,28 +60,29 @@ SEQPACK_HD offset_t search(const Threads& threads, const View& view, offset_t lo
 /// The same in the whole layout, beginning where the last search ended: rows are mostly asked for
 /// in their order.
 template <class Threads, class View>
-SEQPACK_HD offset_t search_from(const Threads& threads, const View& view, offset_t hint,
-                                offset_t row) {
-  const std::int32_t found = threads.count_of(probes, [&](std::int32_t k) {
+SEQPACK_HD offset_t search_segment_from(const Threads& threads, const View& view, offset_t hint,
+                                        offset_t row) {
+  const std::int32_t found = threads.count_of(search_probes, [&](std::int32_t k) {
     return hint + k < view.segments && view.begin_of(hint + k) <= row;
   });
-  if (found == 0) return search(threads, view, 0, hint, row);
-  if (found < probes) return hint + found - 1;
-  return search(threads, view, hint + found - 1, view.segments, row);
+  if (found == 0) return search_segment(threads, view, 0, hint, row);
+  if (found < search_probes) return hint + found - 1;
+  return search_segment(threads, view, hint + found - 1, view.segments, row);
 }
 
 /// Loads the bounds of the segments from `first` on, until one begins behind `last_row` or the
 /// memory is full. How many segments there are then, which may be more than are asked for; at least
 /// one, which is empty where the layout has none.
 template <class Threads, class View>
-SEQPACK_HD offset_t load(const Threads& threads, const View& view, offset_t first,
-                         offset_t last_row, window_memory<typename View::index_type>& memory) {
+SEQPACK_HD offset_t load_bounds(const Threads& threads, const View& view, offset_t first,
+                                offset_t last_row,
+                                window_memory<typename View::index_type>& memory) {
   using index = typename View::index_type;
   constexpr std::int32_t capacity = window_memory<index>::capacity;
   const offset_t most = max_of(1, min_of(capacity, view.segments - first));
   // Mostly a few are enough; where not, there will be many.
   offset_t loaded = 0;
-  std::int32_t chunk = probes / 2;
+  std::int32_t chunk = search_probes / 2;
   std::int32_t inside = chunk + 1;
   while (inside > chunk && loaded < most) {
     chunk *= 2;
@@ -107,12 +106,13 @@ SEQPACK_HD offset_t load(const Threads& threads, const View& view, offset_t firs
 
 /// The window of rows of the full row: [first, last], or as many of them as it has room for.
 template <class Threads, class View>
-SEQPACK_HD window<View> of_row(const Threads& threads, const View& view, offset_t first,
-                               offset_t last, window_memory<typename View::index_type>& memory) {
+SEQPACK_HD window<View> window_of_row(const Threads& threads, const View& view, offset_t first,
+                                      offset_t last,
+                                      window_memory<typename View::index_type>& memory) {
   // Mostly these rows go on where the last ones ended, in sequences that are there already.
   if (first < memory.begin || last >= memory.end) {
-    const offset_t segment = search_from(threads, view, memory.first, first);
-    const offset_t count = load(threads, view, segment, last, memory);
+    const offset_t segment = search_segment_from(threads, view, memory.first, first);
+    const offset_t count = load_bounds(threads, view, segment, last, memory);
     if (threads.rank() == 0) {
       memory.first = segment;
       memory.count = count;
@@ -132,11 +132,9 @@ SEQPACK_HD window<View> of_row(const Threads& threads, const View& view, offset_
   return {near, min_of(last, memory.end - 1)};
 }
 
-}  // namespace detail::windows
-
 /// Before the first window.
 template <class Threads, class Index>
-SEQPACK_HD void prepare(const Threads& threads, window_memory<Index>& memory) {
+SEQPACK_HD void prepare_window(const Threads& threads, window_memory<Index>& memory) {
   if (threads.rank() == 0) memory.first = memory.count = memory.begin = memory.end = 0;
   threads.sync();
 }
@@ -147,14 +145,14 @@ template <class Threads, class View>
 SEQPACK_HD window<View> window_of(const Threads& threads, const View& view, full_row_t,
                                   offset_t first, offset_t last,
                                   window_memory<typename View::index_type>& memory) {
-  return detail::windows::of_row(threads, view, first, last, memory);
+  return window_of_row(threads, view, first, last, memory);
 }
 /// The same of one shard.
 template <class Threads, class View>
 SEQPACK_HD window<View> window_of(const Threads& threads, const View& view, shard, offset_t first,
                                   offset_t last, window_memory<typename View::index_type>& memory) {
   const offset_t ranks = view.cp.size();
-  const auto near = detail::windows::of_row(threads, view, first * ranks, last * ranks, memory);
+  const auto near = window_of_row(threads, view, first * ranks, last * ranks, memory);
   return {near.view, divide(near.last, ranks)};
 }
 /// The same of all shards, within the first row's.
@@ -183,7 +181,7 @@ SEQPACK_HD window<View> window_of_batch(const Threads& threads, const View& view
   if (first < memory.first || last >= memory.first + memory.count) {
     const offset_t wanted = min_of(max_of(last - first + 1, least), most);
     const offset_t count = min_of(wanted, view.batch - first);
-    // Sequence 2 k is that of the k-th row: the ends of neighbours need not meet.
+    // Slot 2 k is that of the k-th sequence: the ends of neighbours need not meet.
     threads.count_of(static_cast<std::int32_t>(2 * count), [&](std::int32_t k) {
       const offset_t slot = view.slot(first + k / 2);
       const offset_t entry = slot + k % 2;
@@ -206,4 +204,4 @@ SEQPACK_HD window<View> window_of_batch(const Threads& threads, const View& view
   return {near, min_of(last, memory.first + memory.count - 1)};
 }
 
-}  // namespace seqpack
+}  // namespace seqpack::detail

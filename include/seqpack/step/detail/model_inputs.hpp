@@ -30,7 +30,7 @@ template <field_tag Tag, class Fields>
 struct field_memory {
   using T =
       typename std::remove_cvref_t<decltype(tokens_of(Tag{}, std::declval<Fields>()))>::value_type;
-  workspace<T> memory;
+  executor_array<T> memory;
   row_view<T> rows;
 
   template <class E>
@@ -103,8 +103,8 @@ class model_inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
   template <class E>
   void add_parameters(const E& where, const View& view, shard mine) {
     per_token(where, view, mine, position_ids(positions_.rows()));
-    seq_idx_ = workspace<index_type>(where, view.total);
-    bounds_ = workspace<index_type>(where, view.segments + 1);
+    seq_idx_ = executor_array<index_type>(where, view.total);
+    bounds_ = executor_array<index_type>(where, view.segments + 1);
     input_.params =
         make_packed_seq_params<Packing::bounds>(where, view, seq_idx_.span(), bounds_.span());
   }
@@ -117,7 +117,7 @@ class model_inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
     const offset_t width = ids.width();
     const bool apart = documents.reset_attention_mask;
     if (apart || documents.reset_position_ids) {
-      starts_ = workspace<std::int64_t>(where, view.batch * width);
+      starts_ = executor_array<std::int64_t>(where, view.batch * width);
       document_starts(where, view, ids, documents.end_of_document,
                       row_view<std::int64_t>(starts_.data(), view.batch, width));
     }
@@ -130,7 +130,7 @@ class model_inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
     const offset_t queries = view.batch == 0 ? 0 : divide(view.shard_tokens(), view.batch);
     const offset_t masks = apart ? view.batch : offset_t{1};
     require_elements<bool>("attention mask rows * width", masks * queries, width);
-    mask_ = workspace<bool>(where, masks * queries * width);
+    mask_ = executor_array<bool>(where, masks * queries * width);
     const row_view<bool> mask(mask_.data(), masks * queries, width);
     causal_mask(where, view, mine, apart ? starts : row_view<std::int64_t>{}, mask);
     input_.batch = view.batch;
@@ -141,12 +141,12 @@ class model_inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
   std::shared_ptr<const Layout> layout_;
   Placed placed_;
   field_memory<input_ids_t, Fields> ids_;
-  workspace<index_type> positions_;
+  executor_array<index_type> positions_;
   std::tuple<field_memory<Tags, Fields>...> fields_;
-  workspace<index_type> seq_idx_;
-  workspace<index_type> bounds_;
-  workspace<std::int64_t> starts_;
-  workspace<bool> mask_;
+  executor_array<index_type> seq_idx_;
+  executor_array<index_type> bounds_;
+  executor_array<std::int64_t> starts_;
+  executor_array<bool> mask_;
   input_type input_{};
 };
 

@@ -1,6 +1,5 @@
 /// \file
 /// Finds a field in a list of fields by its name.
-// For the folders above too.
 #pragma once
 
 #include <type_traits>

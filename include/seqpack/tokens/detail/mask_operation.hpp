@@ -13,7 +13,7 @@
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/move/detail/checks.hpp"
 
-namespace seqpack::detail::masks {
+namespace seqpack::detail {
 
 struct row_extent {
   offset_t start;
@@ -75,4 +75,4 @@ struct mask_operation {
   }
 };
 
-}  // namespace seqpack::detail::masks
+}  // namespace seqpack::detail

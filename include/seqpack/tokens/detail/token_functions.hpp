@@ -3,18 +3,14 @@
 #pragma once
 
 #include <concepts>
-#include <limits>
-#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
-#include "seqpack/core/detail/exact.hpp"
 #include "seqpack/core/detail/narrow.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/view.hpp"
-#include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/detail/checks.hpp"
 #include "seqpack/layout/detail/status.hpp"
 #include "seqpack/layout/layout_view.hpp"

@@ -2,21 +2,15 @@
 /// Several arrays of one place as one operation.
 #pragma once
 
-#include <concepts>
-#include <limits>
-#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
-#include "seqpack/core/detail/exact.hpp"
-#include "seqpack/core/detail/narrow.hpp"
-#include "seqpack/core/error.hpp"
+#include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/executor.hpp"
 #include "seqpack/layout/detail/checks.hpp"
-#include "seqpack/layout/detail/status.hpp"
 #include "seqpack/layout/layout_view.hpp"
 #include "seqpack/move/detail/checks.hpp"
 #include "seqpack/move/detail/windows.hpp"
@@ -78,7 +72,7 @@ struct token_operation {
   }
   template <class Threads>
   SEQPACK_HD void prepare(const Threads& threads, scratch_type& scratch) const {
-    seqpack::prepare(threads, scratch);
+    prepare_window(threads, scratch);
   }
   template <class Threads>
   SEQPACK_HD void tile(const Threads& threads, scratch_type& scratch, offset_t number,

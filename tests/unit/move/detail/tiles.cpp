@@ -131,13 +131,13 @@ BOOST_AUTO_TEST_CASE(spans_cover_every_unit_once) {
     for (const std::uint64_t address : {0, 4, 1}) {
       for (const offset_t rows : {1, 2, 5, 4500}) {
         if (rows * row_bytes > 10'000'000) continue;
-        const tile_shape shape(unit_shape(row_bytes, address), rows);
+        const detail::tile_shape shape(detail::unit_shape(row_bytes, address), rows);
         std::vector<offset_t> next_unit(static_cast<std::size_t>(rows), 0);
         for (offset_t tile = 0; tile < shape.tiles(); ++tile) {
-          const tile_span span = shape.span(tile);
+          const detail::tile_span span = shape.span(tile);
           BOOST_REQUIRE(span.units() > 0);
-          BOOST_REQUIRE(span.units() <= tile_shape::max_units);
-          BOOST_REQUIRE(span.rows <= tile_shape::max_rows);
+          BOOST_REQUIRE(span.units() <= detail::tile_shape::max_units);
+          BOOST_REQUIRE(span.rows <= detail::tile_shape::max_rows);
           for (std::int32_t unit = 0; unit < span.units(); ++unit) {
             const std::int32_t row = span.row_of(unit);
             BOOST_REQUIRE(row == unit / span.width);
@@ -155,12 +155,12 @@ BOOST_AUTO_TEST_CASE(spans_cover_every_unit_once) {
 }
 
 BOOST_AUTO_TEST_CASE(blocks_only_where_rows_are_long_and_misaligned) {
-  BOOST_TEST(!tile_shape(unit_shape(4096, 0), 100).blocks());
-  BOOST_TEST(tile_shape(unit_shape(4096, 8), 100).blocks());
-  BOOST_TEST(tile_shape(unit_shape(100514, 0), 100).blocks());
-  BOOST_TEST(tile_shape(unit_shape(64, 1), 100).blocks());
-  BOOST_TEST(!tile_shape(unit_shape(63, 0), 100).blocks());
-  BOOST_TEST(tile_shape(unit_shape(0, 0), 100).tiles() == 0);
+  BOOST_TEST(!detail::tile_shape(detail::unit_shape(4096, 0), 100).blocks());
+  BOOST_TEST(detail::tile_shape(detail::unit_shape(4096, 8), 100).blocks());
+  BOOST_TEST(detail::tile_shape(detail::unit_shape(100514, 0), 100).blocks());
+  BOOST_TEST(detail::tile_shape(detail::unit_shape(64, 1), 100).blocks());
+  BOOST_TEST(!detail::tile_shape(detail::unit_shape(63, 0), 100).blocks());
+  BOOST_TEST(detail::tile_shape(detail::unit_shape(0, 0), 100).tiles() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(many_sequences) {
@@ -254,8 +254,8 @@ BOOST_AUTO_TEST_CASE(windows_hold_what_their_rows_need) {
   const auto layout = make_layout(lengths, padding{each_multiple_of<4>{}}, context_parallel<2>{});
   const auto view = layout.view();
   constexpr single_thread threads;
-  window_memory<std::int32_t> memory;
-  prepare(threads, memory);
+  detail::window_memory<std::int32_t> memory;
+  prepare_window(threads, memory);
   // In any order: the search may go back.
   for (int round = 0; round < 300; ++round) {
     const auto first = static_cast<offset_t>(random_source() % static_cast<unsigned>(view.total));

@@ -9,7 +9,7 @@
 #include "seqpack/loss/nll.hpp"
 #include "support/audit.cuh"
 
-BOOST_AUTO_TEST_SUITE(audit_train_loss)
+BOOST_AUTO_TEST_SUITE(audit_step_loss)
 
 using namespace seqpack;
 using namespace seqpack::testing;
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(what_is_read_is_refused_in_a_capture) {
 }
 
 BOOST_AUTO_TEST_CASE(every_call_was_measured) {
-  require_all_measured("cuda/audit_train/loss.cu");
+  require_all_measured("cuda/audit_step/loss.cu");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,6 @@
 // The device form of every operation, run on the host: tiles in any order, or rows, and the rows in
 // any pieces give bit for bit what one call over all rows gives.
-#define BOOST_TEST_MODULE units
+#define BOOST_TEST_MODULE device_forms
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(widest_units_where_alignment_allows) {
         layout.view(), full_row,
         field(batch_view(batch.data(), 4, 10, payload, 10 * token_stride, token_stride),
               row_view(out.data(), 32, payload)));
-    const unit_shape& units = move.moves.move.shape.units();
+    const detail::unit_shape& units = move.moves.move.shape.units();
     BOOST_TEST(units.per_row() * units.bytes() == payload);
     return units.bytes();
   };
@@ -304,12 +304,12 @@ BOOST_AUTO_TEST_CASE(counts_and_masks) {
   const auto layout = some_layout();
   using view_type = std::remove_const_t<decltype(layout.view())>;
   same_in_all_forms<long long>(4, 0, [&](auto& out) {
-    return detail::counting::count_operation<view_type, long long>{layout.view(), shard{1},
-                                                                   row_view(out.span())};
+    return detail::count_operation<view_type, long long>{layout.view(), shard{1},
+                                                         row_view(out.span())};
   });
   const std::vector<std::uint8_t> mask{0, 1, 1, 1, 0, 1, 0, 0, 0};
   same_in_all_forms<int>(6, 0, [&](auto& out) {
-    return detail::masks::mask_operation<const std::uint8_t, int, int>{
+    return detail::mask_operation<const std::uint8_t, int, int>{
         batch_view(mask.data(), 3, 3), row_view(out.data(), 3), row_view(out.data() + 3, 3)};
   });
 }

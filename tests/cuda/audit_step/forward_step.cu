@@ -8,7 +8,7 @@
 #include "seqpack/step/forward_step.hpp"
 #include "support/audit.cuh"
 
-BOOST_AUTO_TEST_SUITE(audit_train_forward_step)
+BOOST_AUTO_TEST_SUITE(audit_step_forward_step)
 
 using namespace seqpack;
 using namespace seqpack::testing;
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_timer_of_events) {
 }
 
 BOOST_AUTO_TEST_CASE(every_call_was_measured) {
-  require_all_measured("cuda/audit_train/forward_step.cu");
+  require_all_measured("cuda/audit_step/forward_step.cu");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -9,7 +9,7 @@
 #include "seqpack/logprob/temperature.hpp"
 #include "support/audit.cuh"
 
-BOOST_AUTO_TEST_SUITE(audit_train_log_probs)
+BOOST_AUTO_TEST_SUITE(audit_step_log_probs)
 
 using namespace seqpack;
 using namespace seqpack::testing;
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(large_logits) {
 }
 
 BOOST_AUTO_TEST_CASE(every_call_was_measured) {
-  require_all_measured("cuda/audit_train/log_probs.cu");
+  require_all_measured("cuda/audit_step/log_probs.cu");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

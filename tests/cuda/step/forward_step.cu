@@ -8,7 +8,7 @@
 #include "seqpack/step/nvtx_timer.hpp"
 #include "support/losses_suite.cuh"
 
-BOOST_AUTO_TEST_SUITE(loss_forward_step)
+BOOST_AUTO_TEST_SUITE(step_forward_step)
 
 using namespace seqpack;
 using namespace seqpack::testing;

@@ -5,7 +5,7 @@
 #include "support/device.cuh"
 #include "support/oracle.hpp"
 
-BOOST_AUTO_TEST_SUITE(move_per_token)
+BOOST_AUTO_TEST_SUITE(tokens_per_token)
 
 using namespace seqpack;
 using testing::captured_call;
