@@ -27,88 +27,80 @@ SEQPACK_HD inline void refuse(layout_status* status, const layout_status& what) 
 #endif
 }
 
+/// How an error is described: what the entry is called, `before` the limit, and `after` it; without
+/// `after` no limit is named.
+struct status_text {
+  enum class entry_kind : unsigned char { none, sequence, index };
+
+  layout_error error;
+  const char* entry;
+  entry_kind kind;  ///< what follows `entry`: nothing, the name of the sequence, or "[index]"
+  const char* before;
+  const char* after;
+};
+
+inline constexpr const char* of_index_type = ", the range of the type of cu_seqlens";
+inline constexpr status_text status_texts[] = {
+    {layout_error::negative_length, "", status_text::entry_kind::sequence,
+     "a length must be at least 0", nullptr},
+    {layout_error::above_width, "", status_text::entry_kind::sequence, "a length must be at most ",
+     ", the width of the batch"},
+    {layout_error::above_range, "", status_text::entry_kind::sequence, "it must be at most ",
+     of_index_type},
+    {layout_error::not_divisible, "padded length of ", status_text::entry_kind::sequence,
+     "it must be a multiple of ", ", what the sharding divides by"},
+    {layout_error::sum_above_range, "sum of the padded lengths", status_text::entry_kind::none,
+     "it must be at most ", of_index_type},
+    {layout_error::total_above_range, "total", status_text::entry_kind::none, "it must be at most ",
+     of_index_type},
+    {layout_error::content_above_total, "content", status_text::entry_kind::none,
+     "the padded lengths must sum to at most ", ", the fixed total"},
+    {layout_error::nobody_absorbs, "number of sequences", status_text::entry_kind::none,
+     "it must be at least 1, so that one can absorb the tail of ", " tokens (or use ghost_tail)"},
+    {layout_error::above_max_seqlen, "longest padded length", status_text::entry_kind::none,
+     "it must be at most ", ", the given max_seqlen"},
+    {layout_error::count_out_of_range, "number of sequences", status_text::entry_kind::none,
+     "it must be from 0 to ", ", the capacity"},
+    {layout_error::order_out_of_range, "order", status_text::entry_kind::index,
+     "it must be a sequence of the batch, from 0 to ", ""},
+    {layout_error::order_repeats, "order", status_text::entry_kind::index,
+     "each sequence may be packed at most once", nullptr},
+    {layout_error::cu_first_not_zero, "cu_seqlens", status_text::entry_kind::index,
+     "the first entry must be 0", nullptr},
+    {layout_error::cu_decreases, "cu_seqlens", status_text::entry_kind::index,
+     "entries must not decrease, and the one before is ", ""},
+    {layout_error::cu_padded_first_not_zero, "cu_seqlens_padded", status_text::entry_kind::index,
+     "the first entry must be 0", nullptr},
+    {layout_error::cu_padded_decreases, "cu_seqlens_padded", status_text::entry_kind::index,
+     "entries must not decrease, and the one before is ", ""},
+    {layout_error::real_above_padded, "real length of ", status_text::entry_kind::sequence,
+     "it must be at most ", ", its padded length"},
+    {layout_error::total_differs, "cu_seqlens_padded", status_text::entry_kind::index,
+     "the last entry must be ", ", the tokens of the packed row"},
+};
+
 /// Throws the invalid_input that describes a status. `sequence` is what the entry's sequence is
 /// called, `length` the text of its length, for one that an offset cannot hold.
 /// \pre !status.ok()
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_status(const layout_status& status,
                                                                 const std::string& sequence,
                                                                 const std::string& length = {}) {
-  const offset_t limit = status.limit;
-  const std::string name =
-      status.entry == layout_status::ghost ? std::string("the ghost sequence") : sequence;
-  const auto refuse = [&](const error_text& entry, const error_text& requirement) {
-    reject(entry, status.value, requirement);
-  };
-  const auto refuse_length = [&](const error_text& requirement) {
-    if (length.empty()) refuse(name, requirement);
-    reject(name, length, requirement);
-  };
-  switch (status.error) {
-    case layout_error::negative_length: refuse_length("a length must be at least 0"); break;
-    case layout_error::above_width:
-      refuse_length({"a length must be at most ", limit, ", the width of the batch"});
-      break;
-    case layout_error::above_range:
-      refuse_length({"it must be at most ", limit, ", the range of the type of cu_seqlens"});
-      break;
-    case layout_error::not_divisible:
-      refuse({"padded length of ", name},
-             {"it must be a multiple of ", limit, ", what the sharding divides by"});
-      break;
-    case layout_error::sum_above_range:
-      refuse("sum of the padded lengths",
-             {"it must be at most ", limit, ", the range of the type of cu_seqlens"});
-      break;
-    case layout_error::total_above_range:
-      refuse("total", {"it must be at most ", limit, ", the range of the type of cu_seqlens"});
-      break;
-    case layout_error::content_above_total:
-      refuse("content", {"the padded lengths must sum to at most ", limit, ", the fixed total"});
-      break;
-    case layout_error::nobody_absorbs:
-      refuse("number of sequences", {"it must be at least 1, so that one can absorb the tail of ",
-                                     limit, " tokens (or use ghost_tail)"});
-      break;
-    case layout_error::above_max_seqlen:
-      refuse("longest padded length", {"it must be at most ", limit, ", the given max_seqlen"});
-      break;
-    case layout_error::count_out_of_range:
-      refuse("number of sequences", {"it must be from 0 to ", limit, ", the capacity"});
-      break;
-    case layout_error::order_out_of_range:
-      refuse(entry_name("order", status.entry),
-             {"it must be a sequence of the batch, from 0 to ", limit});
-      break;
-    case layout_error::order_repeats:
-      refuse(entry_name("order", status.entry), "each sequence may be packed at most once");
-      break;
-    case layout_error::cu_first_not_zero:
-      refuse(entry_name("cu_seqlens", 0), "the first entry must be 0");
-      break;
-    case layout_error::cu_decreases:
-      refuse(entry_name("cu_seqlens", status.entry),
-             {"entries must not decrease, and the one before is ", limit});
-      break;
-    case layout_error::cu_padded_first_not_zero:
-      refuse(entry_name("cu_seqlens_padded", 0), "the first entry must be 0");
-      break;
-    case layout_error::cu_padded_decreases:
-      refuse(entry_name("cu_seqlens_padded", status.entry),
-             {"entries must not decrease, and the one before is ", limit});
-      break;
-    case layout_error::real_above_padded:
-      refuse({"real length of ", name}, {"it must be at most ", limit, ", its padded length"});
-      break;
-    case layout_error::total_differs:
-      refuse(entry_name("cu_seqlens_padded", status.entry),
-             {"the last entry must be ", limit, ", the tokens of the packed row"});
-      break;
-    case layout_error::label_refused:
-      refuse(
-          {"tokens[", status.entry, "][", status.column, "]"},
-          {status.value > limit ? "a label must be at most " : "a label must be at least ", limit});
-      break;
-    case layout_error::none: break;
+  if (status.error == layout_error::label_refused) {
+    reject({"tokens[", status.entry, "][", status.column, "]"}, status.value,
+           {status.value > status.limit ? "a label must be at most " : "a label must be at least ",
+            status.limit});
+  }
+  for (const status_text& text : status_texts) {
+    if (text.error != status.error) continue;
+    std::string entry = text.entry;
+    if (text.kind == status_text::entry_kind::index) entry = entry_name(text.entry, status.entry);
+    if (text.kind == status_text::entry_kind::sequence) {
+      entry += status.entry == layout_status::ghost ? std::string("the ghost sequence") : sequence;
+    }
+    const bool of_length = entry == sequence && !length.empty();
+    const std::string value = of_length ? length : std::to_string(status.value);
+    if (text.after == nullptr) reject(entry, value, text.before);
+    reject(entry, value, {text.before, status.limit, text.after});
   }
   reject("status", static_cast<offset_t>(status.error), "unknown");
 }
