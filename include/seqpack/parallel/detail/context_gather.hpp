@@ -48,25 +48,22 @@ template <class T, executor E, communicator C, layout L, class Prepare>
 shard_rows<T> prepared(C& group, std::string_view operation, const L& layout, offset_t payload,
                        bool check_all_ranks, const Prepare& prepare) {
   group.rank();  // throws alone, and before anything is sent, where the caller is no member
-  if constexpr (one_rank<C>) {
-    return prepare();
-  } else {
-    if (!check_all_ranks) return prepare();
-    shard_rows<T> result;
-    call_record mine;
-    mine.numbers = {
-        {{"payload", static_cast<std::uint64_t>(payload)}, {"element size", sizeof(T)}}};
-    const auto own = attempt(mine, "the call", group.members(), [&] {
-      result = prepare();
-      if constexpr (host_executor<E>) {
-        mine.compare(fingerprint(layout));
-      } else {
-        mine.compare_sizes(fingerprint_of_sizes(layout));
-      }
-    });
-    nesting(own, [&] { require_together(group, operation, mine); });
-    return result;
-  }
+  if (!check_all_ranks) return prepare();
+  shard_rows<T> result;
+  call_record mine;
+  mine.numbers = {{{"payload", static_cast<std::uint64_t>(payload)}, {"element size", sizeof(T)}}};
+  const auto own = attempt(mine, "the call", group.members(), [&] {
+    result = prepare();
+    if constexpr (one_rank<C>) {
+      return;  // nobody to compare it with
+    } else if constexpr (host_executor<E>) {
+      mine.compare(fingerprint(layout));
+    } else {
+      mine.compare_sizes(fingerprint_of_sizes(layout));
+    }
+  });
+  nesting(own, [&] { require_together(group, operation, mine); });
+  return result;
 }
 
 /// What all calls check of the layout and of the rows of this rank.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "seqpack/comm/communicator.hpp"
+#include "seqpack/comm/detail/calls.hpp"
 #include "seqpack/comm/detail/exchange.hpp"
 #include "seqpack/comm/detail/record.hpp"
 #include "seqpack/comm/error.hpp"
@@ -203,7 +204,15 @@ inline void require_all(const group_members& members, const std::vector<call_rec
 /// \throws collective_mismatch as require_all, and where ranks call something else.
 template <communicator C>
 void require_together(C& group, std::string_view operation, const call_record& mine) {
-  require_all(group.members(), exchange_records(group, operation, mine), mine);
+  if constexpr (one_rank<C>) {
+    const group_rank only = group.rank();  // throws where the caller is no member
+    if (!mine.refused) return;
+    call_record named = mine;
+    if (!named.has_rank) named.name_rank(group.members(), only);
+    throw named.error();
+  } else {
+    require_all(group.members(), exchange_records(group, operation, mine), mine);
+  }
 }
 
 /// The members of a group under the names of the first ranks of the groups that they have been in
