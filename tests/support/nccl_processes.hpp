@@ -11,16 +11,6 @@
 
 namespace seqpack::testing {
 
-/// All ranks leave with the status that CTest counts as skipped where there are too few devices.
-struct needs_device_for_each_rank {
-  needs_device_for_each_rank() {
-    if (device_count() >= world_size()) return;
-    MPI_Finalize();
-    skip("fewer CUDA devices than ranks");
-  }
-};
-BOOST_TEST_GLOBAL_FIXTURE(needs_device_for_each_rank);
-
 /// This process in the world, over MPI and over NCCL.
 struct process_rank {
   int device = choose_device();
@@ -28,7 +18,13 @@ struct process_rank {
   rank_stream stream;
   nccl_communicator group = nccl_communicator::over(world, stream, patient_nccl);
 
+  /// All ranks leave with the status that CTest counts as skipped where there are too few devices. Not in
+  /// a global fixture: nothing says that MPI's own comes before it.
   static int choose_device() {
+    if (device_count() < world_size()) {
+      MPI_Finalize();
+      skip("fewer CUDA devices than ranks");
+    }
     check_cuda(cudaSetDevice(my_world_rank()));
     return my_world_rank();
   }
