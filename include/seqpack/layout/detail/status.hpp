@@ -33,49 +33,49 @@ struct status_text {
   enum class entry_kind : unsigned char { none, sequence, index };
 
   layout_error error;
-  const char* entry;
   entry_kind kind;  ///< what follows `entry`: nothing, the name of the sequence, or "[index]"
+  const char* entry;
   const char* before;
   const char* after;
 };
 
 inline constexpr const char* of_index_type = ", the range of the type of cu_seqlens";
 inline constexpr status_text status_texts[] = {
-    {layout_error::negative_length, "", status_text::entry_kind::sequence,
+    {layout_error::negative_length, status_text::entry_kind::sequence, "",
      "a length must be at least 0", nullptr},
-    {layout_error::above_width, "", status_text::entry_kind::sequence, "a length must be at most ",
+    {layout_error::above_width, status_text::entry_kind::sequence, "", "a length must be at most ",
      ", the width of the batch"},
-    {layout_error::above_range, "", status_text::entry_kind::sequence, "it must be at most ",
+    {layout_error::above_range, status_text::entry_kind::sequence, "", "it must be at most ",
      of_index_type},
-    {layout_error::not_divisible, "padded length of ", status_text::entry_kind::sequence,
+    {layout_error::not_divisible, status_text::entry_kind::sequence, "padded length of ",
      "it must be a multiple of ", ", what the sharding divides by"},
-    {layout_error::sum_above_range, "sum of the padded lengths", status_text::entry_kind::none,
+    {layout_error::sum_above_range, status_text::entry_kind::none, "sum of the padded lengths",
      "it must be at most ", of_index_type},
-    {layout_error::total_above_range, "total", status_text::entry_kind::none, "it must be at most ",
+    {layout_error::total_above_range, status_text::entry_kind::none, "total", "it must be at most ",
      of_index_type},
-    {layout_error::content_above_total, "content", status_text::entry_kind::none,
+    {layout_error::content_above_total, status_text::entry_kind::none, "content",
      "the padded lengths must sum to at most ", ", the fixed total"},
-    {layout_error::nobody_absorbs, "number of sequences", status_text::entry_kind::none,
+    {layout_error::nobody_absorbs, status_text::entry_kind::none, "number of sequences",
      "it must be at least 1, so that one can absorb the tail of ", " tokens (or use ghost_tail)"},
-    {layout_error::above_max_seqlen, "longest padded length", status_text::entry_kind::none,
+    {layout_error::above_max_seqlen, status_text::entry_kind::none, "longest padded length",
      "it must be at most ", ", the given max_seqlen"},
-    {layout_error::count_out_of_range, "number of sequences", status_text::entry_kind::none,
+    {layout_error::count_out_of_range, status_text::entry_kind::none, "number of sequences",
      "it must be from 0 to ", ", the capacity"},
-    {layout_error::order_out_of_range, "order", status_text::entry_kind::index,
+    {layout_error::order_out_of_range, status_text::entry_kind::index, "order",
      "it must be a sequence of the batch, from 0 to ", ""},
-    {layout_error::order_repeats, "order", status_text::entry_kind::index,
+    {layout_error::order_repeats, status_text::entry_kind::index, "order",
      "each sequence may be packed at most once", nullptr},
-    {layout_error::cu_first_not_zero, "cu_seqlens", status_text::entry_kind::index,
+    {layout_error::cu_first_not_zero, status_text::entry_kind::index, "cu_seqlens",
      "the first entry must be 0", nullptr},
-    {layout_error::cu_decreases, "cu_seqlens", status_text::entry_kind::index,
+    {layout_error::cu_decreases, status_text::entry_kind::index, "cu_seqlens",
      "entries must not decrease, and the one before is ", ""},
-    {layout_error::cu_padded_first_not_zero, "cu_seqlens_padded", status_text::entry_kind::index,
+    {layout_error::cu_padded_first_not_zero, status_text::entry_kind::index, "cu_seqlens_padded",
      "the first entry must be 0", nullptr},
-    {layout_error::cu_padded_decreases, "cu_seqlens_padded", status_text::entry_kind::index,
+    {layout_error::cu_padded_decreases, status_text::entry_kind::index, "cu_seqlens_padded",
      "entries must not decrease, and the one before is ", ""},
-    {layout_error::real_above_padded, "real length of ", status_text::entry_kind::sequence,
+    {layout_error::real_above_padded, status_text::entry_kind::sequence, "real length of ",
      "it must be at most ", ", its padded length"},
-    {layout_error::total_differs, "cu_seqlens_padded", status_text::entry_kind::index,
+    {layout_error::total_differs, status_text::entry_kind::index, "cu_seqlens_padded",
      "the last entry must be ", ", the tokens of the packed row"},
 };
 
