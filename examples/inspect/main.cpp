@@ -1,7 +1,6 @@
 // seqpack-inspect: shows how sequences of given lengths are packed, padded and sharded.
 //
-// The policies of a layout are types, so the command line chooses among a few of them; everything
-// behind that choice is written once, for any layout.
+// What the command line chooses is chosen at run time, so that everything is compiled once.
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,19 +36,6 @@ void with_padding(const inspect::options& options, F&& f) {
   }
 }
 
-template <class F>
-void with_context_parallel(const inspect::options& options, F&& f) {
-  using inspect::sharding_choice;
-  const offset_t size = options.cp_size;
-  switch (options.sharding) {
-    case sharding_choice::contiguous:
-      f(seqpack::context_parallel(size, seqpack::contiguous{}));
-      break;
-    case sharding_choice::striped: f(seqpack::context_parallel(size, seqpack::striped{})); break;
-    case sharding_choice::zigzag: f(seqpack::context_parallel(size, seqpack::zigzag{})); break;
-  }
-}
-
 /// Refuses what the library would pack but nobody would read.
 template <class Layout>
 void require_printable(const Layout& layout) {
@@ -75,13 +61,12 @@ void show(std::ostream& out, const Layout& layout, const inspect::options& optio
 }
 
 void inspect_layout(std::ostream& out, const inspect::options& options) {
+  const seqpack::context_parallel cp(options.cp_size, seqpack::any_sharding{options.sharding});
   with_padding(options, [&](const auto& padding) {
-    with_context_parallel(options, [&](const auto& cp) {
-      const auto layout =
-          seqpack::make_layout(options.lengths, padding, cp, {.width = options.width});
-      require_printable(layout);
-      show(out, layout, options);
-    });
+    const auto layout =
+        seqpack::make_layout(options.lengths, padding, cp, {.width = options.width});
+    require_printable(layout);
+    show(out, layout, options);
   });
 }
 

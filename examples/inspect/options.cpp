@@ -100,7 +100,8 @@ void describe(CLI::App& app, raw_options& raw) {
   app.add_option("--tail", raw.tail, "Who gets the tail: absorb (the last sequence) or ghost")
       ->type_name("NAME");
   app.add_option("--cp-size", raw.cp_size, "Context-parallel ranks (1)")->type_name("CP");
-  app.add_option("--sharding", raw.sharding, "zigzag, contiguous or striped")->type_name("NAME");
+  app.add_option("--sharding", raw.sharding, "zigzag, contiguous, striped or row_contiguous")
+      ->type_name("NAME");
   app.add_option("--label-shift", raw.label_shift, "The label is the K-th next token (1)")
       ->type_name("K");
   app.add_option("--format", raw.format, "text, json or svg")->type_name("NAME");
@@ -140,10 +141,13 @@ std::optional<options> parse_options(int argc, const char* const* argv) {
   result.pad_total_to = number("--pad-total-to", raw.pad_total_to, tokens);
   result.ghost_tail = parse_choice<bool>("--tail", raw.tail, {{"absorb", false}, {"ghost", true}});
   result.cp_size = number("--cp-size", raw.cp_size, {1, most_ranks}).value_or(1);
-  result.sharding = parse_choice<sharding_choice>("--sharding", raw.sharding,
-                                                  {{"zigzag", sharding_choice::zigzag},
-                                                   {"contiguous", sharding_choice::contiguous},
-                                                   {"striped", sharding_choice::striped}});
+  using seqpack::sharding_kind;
+  result.sharding =
+      parse_choice<sharding_kind>("--sharding", raw.sharding,
+                                  {{"zigzag", sharding_kind::zigzag},
+                                   {"contiguous", sharding_kind::contiguous},
+                                   {"striped", sharding_kind::striped},
+                                   {"row_contiguous", sharding_kind::row_contiguous}});
   result.label_shift =
       number("--label-shift", raw.label_shift, {1, whole_range{}.most}).value_or(1);
   result.format = parse_choice<format_choice>(

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <seqpack/core/config.hpp>
+#include <seqpack/policy/any_sharding.hpp>
 #include <vector>
 
 namespace inspect {
@@ -13,7 +14,6 @@ using seqpack::offset_t;
 inline constexpr offset_t most_entries = offset_t{1} << 22;
 inline constexpr offset_t most_ranks = offset_t{1} << 16;
 
-enum class sharding_choice { zigzag, contiguous, striped };
 enum class format_choice { text, json, svg };
 
 struct options {
@@ -24,7 +24,7 @@ struct options {
   std::optional<offset_t> pad_total_to;
   bool ghost_tail = false;
   offset_t cp_size = 1;
-  sharding_choice sharding = sharding_choice::zigzag;
+  seqpack::sharding_kind sharding = seqpack::sharding_kind::zigzag;
   offset_t label_shift = 1;
   format_choice format = format_choice::text;
 };

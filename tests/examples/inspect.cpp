@@ -194,6 +194,17 @@ BOOST_AUTO_TEST_CASE(shardings_can_be_chosen) {
   BOOST_TEST(rows("zigzag") == json::parse("[[100,103],[101,102]]"));
   BOOST_TEST(rows("contiguous") == json::parse("[[100,101],[102,103]]"));
   BOOST_TEST(rows("striped") == json::parse("[[100,102],[101,103]]"));
+  BOOST_TEST(rows("row_contiguous") == json::parse("[[100,101],[102,103]]"));
+}
+
+BOOST_AUTO_TEST_CASE(shards_of_the_row_say_what_they_hold_of_which_sequence) {
+  const json shards = inspect_json({"--lengths", "37,51,40", "--cp-size", "2", "--sharding",
+                                    "row_contiguous"})["shards"];
+  BOOST_TEST(shards[0]["segments"] == json::parse("[[0,0,37],[1,0,27]]"));
+  BOOST_TEST(shards[1]["segments"] == json::parse("[[1,27,24],[2,0,40]]"));
+  BOOST_TEST(shards[1]["real_tokens_per_sequence"] == json::parse("[0,24,40]"));
+  // Every rank has the same part of each sequence otherwise, in several pieces.
+  BOOST_TEST(!inspect_json({"--lengths", "8", "--cp-size", "2"})["shards"][0].contains("segments"));
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_list_is_an_empty_batch) {

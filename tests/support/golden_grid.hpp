@@ -17,16 +17,21 @@ namespace seqpack::testing {
 /// The library's shardings behind one type, as a user might write one: the choice is made at run
 /// time, so that every loss is compiled once.
 struct chosen_sharding {
-  enum kind { zigzag_kind, contiguous_kind, striped_kind } which = zigzag_kind;
+  enum kind { zigzag_kind, contiguous_kind, striped_kind, row_kind } which = zigzag_kind;
 
   template <class F>
   constexpr auto with(const F& f) const {
     if (which == contiguous_kind) return f(contiguous{});
     if (which == striped_kind) return f(striped{});
+    if (which == row_kind) return f(row_contiguous{});
     return f(zigzag{});
   }
+  constexpr bool cuts_row() const { return which == row_kind; }
   constexpr offset_t divisor(offset_t cp) const {
     return with([&](auto s) { return s.divisor(cp); });
+  }
+  constexpr offset_t total_divisor(offset_t cp) const {
+    return cuts_row() ? cp : divisor(cp);
   }
   constexpr shard_position to_shard(offset_t token, offset_t length, offset_t cp) const {
     return with([&](auto s) { return s.to_shard(token, length, cp); });
@@ -221,7 +226,9 @@ void on_every_grid(const std::string& loss, std::size_t expected_cases, const F&
 template <class F>
 void for_each_sharding(const F& f) {
   using enum chosen_sharding::kind;
-  for (const auto kind : {zigzag_kind, contiguous_kind, striped_kind}) f(chosen_sharding{kind});
+  for (const auto kind : {zigzag_kind, contiguous_kind, striped_kind, row_kind}) {
+    f(chosen_sharding{kind});
+  }
 }
 
 }  // namespace seqpack::testing

@@ -114,6 +114,8 @@ made_layout<Index> adopt(std::vector<Index> cu, std::vector<Index> cu_padded, of
                      .real = cu.back(),
                      .total = total};
   require_sequences(cu, cu_padded, rules, sizes);
+  const layout_status divided = rules.check_total(total);
+  if (!divided.ok()) throw_status(divided, "");
   require_max_seqlen(options.max_seqlen, sizes);
 
   const offset_t batch = options.batch == dynamic ? sizes.sequences : options.batch;

@@ -18,6 +18,12 @@ void require_layout(const View& view) {
   }
 }
 
+/// \throws invalid_input for a sharding that cuts the whole row.
+template <class ContextParallel>
+constexpr void require_cuts_sequences(const ContextParallel& cp, const char* why) {
+  if (cp.cuts_row()) reject("sharding", "of the whole row", why);
+}
+
 /// \throws invalid_input for a width that no batch has.
 constexpr void require_width(offset_t width) {
   if (width < 0 || width > max_tokens) {

@@ -127,8 +127,8 @@ struct loss_evaluation {
       return matrix.rows == 0 ? matrix : matrix.part(first, last - first);
     };
     for (offset_t b = 0; b < view.batch; b += tuple) {
-      const offset_t first = view.shard_begin(b);
-      const offset_t last = view.shard_begin(b + tuple);
+      const offset_t first = view.share_begin(b);
+      const offset_t last = view.share_begin(b + tuple);
       const auto own = layout_part(layout, b, tuple);
       const auto placed = place_on(where, own);
       double* const row = results + divide(b, tuple) * tuple_row_size<L>;
@@ -139,7 +139,7 @@ struct loss_evaluation {
       }
     }
     // What belongs to no sequence: a ghost.
-    const offset_t end = view.shard_begin(view.sequences);
+    const offset_t end = view.share_begin(view.sequences);
     if (with_gradient && end < gradient.rows) {
       zero_gradient(part(gradient, end, gradient.rows));
     }
