@@ -198,8 +198,8 @@ BOOST_AUTO_TEST_CASE(shardings_can_be_chosen) {
 }
 
 BOOST_AUTO_TEST_CASE(shards_of_the_row_say_what_they_hold_of_which_sequence) {
-  const json shards = inspect_json({"--lengths", "37,51,40", "--cp-size", "2", "--sharding",
-                                    "row_contiguous"})["shards"];
+  const json shards = inspect_json(
+      {"--lengths", "37,51,40", "--cp-size", "2", "--sharding", "row_contiguous"})["shards"];
   BOOST_TEST(shards[0]["segments"] == json::parse("[[0,0,37],[1,0,27]]"));
   BOOST_TEST(shards[1]["segments"] == json::parse("[[1,27,24],[2,0,40]]"));
   BOOST_TEST(shards[1]["real_tokens_per_sequence"] == json::parse("[0,24,40]"));

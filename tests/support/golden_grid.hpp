@@ -30,9 +30,7 @@ struct chosen_sharding {
   constexpr offset_t divisor(offset_t cp) const {
     return with([&](auto s) { return s.divisor(cp); });
   }
-  constexpr offset_t total_divisor(offset_t cp) const {
-    return cuts_row() ? cp : divisor(cp);
-  }
+  constexpr offset_t total_divisor(offset_t cp) const { return cuts_row() ? cp : divisor(cp); }
   constexpr shard_position to_shard(offset_t token, offset_t length, offset_t cp) const {
     return with([&](auto s) { return s.to_shard(token, length, cp); });
   }

@@ -70,7 +70,8 @@ void shard_bounds(const E& where, const L& layout, shard at, Out&& out) {
   memory.read_layout(view);
   memory.write(to.touched(), detail::alone, "bounds");
   memory.require_apart();
-  execute(where, detail::shard_bounds_operation<std::remove_const_t<decltype(view)>, To>{view, at, to});
+  execute(where,
+          detail::shard_bounds_operation<std::remove_const_t<decltype(view)>, To>{view, at, to});
 }
 
 /// The same for shardings that cut each sequence, where it is the same for every rank.

@@ -42,8 +42,8 @@ constexpr std::vector<shard_piece> shard_pieces(const L& layout, shard at) {
   std::vector<shard_piece> pieces;
   for_each_run(view, at, 0, view.rows(at), [&](offset_t, const token_run& run) {
     const bool ghost = run.first.slot >= view.sequences;
-    pieces.push_back({ghost ? view.batch : view.sequence_in(run.first.slot), run.first.index,
-                      run.count});
+    pieces.push_back(
+        {ghost ? view.batch : view.sequence_in(run.first.slot), run.first.index, run.count});
   });
   return pieces;
 }

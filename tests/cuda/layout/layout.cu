@@ -270,8 +270,9 @@ BOOST_AUTO_TEST_CASE(a_row_that_the_ranks_cannot_share_is_refused) {
   const std::span<const int> adopted(cu.data(), 3);
   BOOST_TEST(refusal([&] { make_layout(stream.executor(), given, any_padding{}, cp); }) ==
              refusal([&] { make_layout(std::vector<int>{5, 4}, any_padding{}, cp); }));
-  BOOST_TEST(refusal([&] { make_layout(stream.executor(), given, any_padding{}, cp); })
-                 .starts_with("total is 9: it must be a multiple of 2"));
+  BOOST_TEST(refusal([&] {
+               make_layout(stream.executor(), given, any_padding{}, cp);
+             }).starts_with("total is 9: it must be a multiple of 2"));
   BOOST_TEST(refusal([&] { from_cu_seqlens(stream.executor(), adopted, adopted, 9, cp); }) ==
              refusal([&] { from_cu_seqlens(bounds, bounds, 9, cp); }));
   const padding even{total_multiple_of<>{2}};

@@ -115,9 +115,9 @@ BOOST_AUTO_TEST_CASE(keys_of_a_shard_of_the_row) {
       stream.executor(),
       make_layout(std::vector{37, 51, 40}, no_padding{}, context_parallel<2, row_contiguous>{}));
   const device_array<int> q(4), kv(4), rows(2), bounds(4);
-  const auto params = make_gathered_key_params(
-      stream.executor(), layout, shard{1}, std::span<int>(q.data(), 4),
-      std::span<int>(kv.data(), 4), std::span<int>(rows.data(), 2));
+  const auto params =
+      make_gathered_key_params(stream.executor(), layout, shard{1}, std::span<int>(q.data(), 4),
+                               std::span<int>(kv.data(), 4), std::span<int>(rows.data(), 2));
   shard_bounds(stream.executor(), layout, shard{1}, std::span<int>(bounds.data(), 4));
   stream.wait();
   BOOST_TEST(q.values() == (std::vector{0, 0, 24, 64}), boost::test_tools::per_element());

@@ -262,8 +262,7 @@ std::vector<oracle::request> requests(const numbers& lens, number cp, oracle::ki
 }
 
 constexpr oracle::kind all_shardings[] = {oracle::kind::zigzag, oracle::kind::contiguous,
-                                          oracle::kind::striped,
-                                          oracle::kind::row_contiguous};
+                                          oracle::kind::striped, oracle::kind::row_contiguous};
 
 /// Every `step`-th batch of a list, beginning with a different one for every number of ranks.
 void compare_all(const std::vector<numbers>& batches, number first_cp, number last_cp,
@@ -387,8 +386,8 @@ static_assert(proven<4>(lens, padding{each_multiple_of<4>{}}, context_parallel<4
                         12));
 static_assert(proven<4>(lens, padding{each_multiple_of<4>{}}, context_parallel<4, striped>{}, 12));
 static_assert(proven<4>(lens, no_padding{}, context_parallel<4, row_contiguous>{}, 8));
-static_assert(proven<4>(lens, padding{total_multiple_of<3>{}}, context_parallel<3, row_contiguous>{},
-                        9));
+static_assert(proven<4>(lens, padding{total_multiple_of<3>{}},
+                        context_parallel<3, row_contiguous>{}, 9));
 static_assert(proven<4>(lens, padding{each_multiple_of<4>{}, fixed_total<24>{}},
                         context_parallel<2>{}, 24));
 static_assert(proven<5>(lens, padding{each_multiple_of<4>{}, fixed_total<24>{}, ghost_tail{}},

@@ -65,8 +65,8 @@ BOOST_AUTO_TEST_CASE(a_total_that_the_ranks_cannot_share_is_refused) {
              "total is 5" + hint);
   BOOST_TEST(refused({5, 4}, padding{each_multiple_of<3>{}, ghost_tail{}}, two) ==
              "accepted");  // 6 + 6
-  BOOST_TEST(refused({5}, any_padding{padding{each_multiple_of<>{3}, total_multiple_of<>{9}}}, two) ==
-             "total is 9" + hint);
+  BOOST_TEST(refused({5}, any_padding{padding{each_multiple_of<>{3}, total_multiple_of<>{9}}},
+                     two) == "total is 9" + hint);
   BOOST_TEST(refused({5}, padding{total_multiple_of<2>{}}, two) == "accepted");
   BOOST_TEST(refused({5}, padding{total_multiple_of<3>{}}, two) == "accepted");  // 6
   BOOST_TEST(refused({5}, padding{fixed_total<>{9}}, two) ==
@@ -84,9 +84,11 @@ BOOST_AUTO_TEST_CASE(adopted_bounds_are_held_to_the_same_rule) {
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_that_is_not_packed_is_not_cut_as_a_row) {
-  BOOST_TEST(seqpack::testing::refusal([&] { unpacked_layout(lengths{3, 4}, 4, two); }) ==
-             "sharding is of the whole row: a batch that is not packed is cut sequence by sequence");
-  const auto layout = make_layout(lengths{3, 5}, no_padding{}, two);
+  const context_parallel cp{2, row_contiguous{}};
+  BOOST_TEST(
+      seqpack::testing::refusal([&] { unpacked_layout(lengths{3, 4}, 4, cp); }) ==
+      "sharding is of the whole row: a batch that is not packed is cut sequence by sequence");
+  const auto layout = make_layout(lengths{3, 5}, no_padding{}, cp);
   BOOST_TEST(seqpack::testing::refusal([&] { layout_part(layout, 0, 1); }) ==
              "sharding is of the whole row: a part of the row would be cut elsewhere");
 }

@@ -84,8 +84,8 @@ void compare(const auto& layout, const oracle::packed& expected, std::size_t ran
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(keys_begin_where_the_first_sequence_of_the_shard_does) {
-  const auto layout = make_layout(std::vector{37, 51, 40}, no_padding{},
-                                  context_parallel<2, row_contiguous>{});
+  const auto layout =
+      make_layout(std::vector{37, 51, 40}, no_padding{}, context_parallel<2, row_contiguous>{});
   const written first = params(host, layout, 0);
   BOOST_TEST(first.q == (bounds{0, 37, 64, 64}));
   BOOST_TEST(first.kv == (bounds{0, 37, 64, 64}));
@@ -126,16 +126,16 @@ BOOST_AUTO_TEST_CASE(a_row_of_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(bounds_of_random_layouts) {
-  for_random_layouts(57, [](const auto& layout, const oracle::packed& expected,
-                            const oracle::request& request) {
-    if (request.sharding != oracle::kind::row_contiguous && request.cp > 1) return;
-    for (std::size_t r = 0; r < expected.shards.size(); ++r) compare(layout, expected, r);
-  });
+  for_random_layouts(
+      57, [](const auto& layout, const oracle::packed& expected, const oracle::request& request) {
+        if (request.sharding != oracle::kind::row_contiguous && request.cp > 1) return;
+        for (std::size_t r = 0; r < expected.shards.size(); ++r) compare(layout, expected, r);
+      });
 }
 
 BOOST_AUTO_TEST_CASE(one_entry_after_the_other_as_on_a_device) {
-  const auto layout = make_layout(std::vector{37, 51, 40}, no_padding{},
-                                  context_parallel<2, row_contiguous>{});
+  const auto layout =
+      make_layout(std::vector{37, 51, 40}, no_padding{}, context_parallel<2, row_contiguous>{});
   const written w = params(as_device{}, layout, 1);
   BOOST_TEST(w.q == (bounds{0, 0, 24, 64}));
   BOOST_TEST(w.kv == (bounds{0, 0, 51, 91}));

@@ -33,9 +33,8 @@ void check_params(const Layout& layout, const oracle::packed& expected, std::siz
   using Index = typename Layout::index_type;
   poisoned_buffer<Index> seq_idx(expected.total);
   poisoned_buffer<Index> shard_cu(static_cast<offset_t>(expected.cu.size()));
-  const packed_seq_params<Index> params =
-      make_packed_seq_params<Bounds>(host, layout, shard{static_cast<offset_t>(rank)},
-                                     seq_idx.span(), shard_cu.span());
+  const packed_seq_params<Index> params = make_packed_seq_params<Bounds>(
+      host, layout, shard{static_cast<offset_t>(rank)}, seq_idx.span(), shard_cu.span());
 
   const numbers& attended = Bounds == attention_bounds::padded ? expected.cu_padded : expected.cu;
   BOOST_TEST(to_numbers(params.cu_seqlens_q) == attended, per_element());
@@ -147,8 +146,8 @@ BOOST_AUTO_TEST_CASE(outputs_in_one_memory_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(ranks_that_share_the_row_have_bounds_of_their_own) {
-  const auto layout = make_layout(numbers{37, 51, 40}, no_padding{},
-                                  context_parallel<2, row_contiguous>{});
+  const auto layout =
+      make_layout(numbers{37, 51, 40}, no_padding{}, context_parallel<2, row_contiguous>{});
   std::vector<std::int32_t> out(4);
   shard_bounds(host, layout, shard{1}, out);
   BOOST_TEST(out == (std::vector<std::int32_t>{0, 0, 24, 64}), per_element());

@@ -232,8 +232,7 @@ constexpr bounds_rules<Index, Rounding> rules_of(const Rounding& rounding, const
 /// For bounds that another system has padded.
 template <layout_index Index, context_parallel_policy C>
 constexpr bounds_rules<Index, extent<>> rules_of_bounds(const C& cp, offset_t width) {
-  return {
-      .divisor = fast_divisor(cp.divisor()), .row_divisor = row_divisor_of(cp), .width = width};
+  return {.divisor = fast_divisor(cp.divisor()), .row_divisor = row_divisor_of(cp), .width = width};
 }
 
 /// The lengths of the slots, in slot order, as they are and as offsets, and how an error names one.
@@ -314,7 +313,8 @@ constexpr layout_sizes check_lengths(const L& lengths, const bounds_rules<Index,
     if (rules.checks_sums()) add_block(first, end);
   }
   if (sums.sequences > 0) sums.last = lengths[sums.sequences - 1];
-  if (!rules.checks_sums() && rules.padded(sums.longest) > rules.limit / max_of(sums.sequences, 1)) {
+  if (!rules.checks_sums() &&
+      rules.padded(sums.longest) > rules.limit / max_of(sums.sequences, 1)) {
     for (offset_t first = 0; first < sums.sequences; first += block) {
       add_block(first, min_of(first + block, sums.sequences));
     }

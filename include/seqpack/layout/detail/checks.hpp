@@ -7,6 +7,8 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/policy/compatibility.hpp"
+#include "seqpack/policy/sharding.hpp"
 
 namespace seqpack::detail {
 
@@ -19,8 +21,12 @@ void require_layout(const View& view) {
 }
 
 /// \throws invalid_input for a sharding that cuts the whole row.
-template <class ContextParallel>
+template <context_parallel_policy ContextParallel>
 constexpr void require_cuts_sequences(const ContextParallel& cp, const char* why) {
+  static_assert(
+      !known_to_cut_row<ContextParallel>(),
+      "row_contiguous cuts the whole packed row: what is not packed, and a part of a row, "
+      "is cut sequence by sequence");
   if (cp.cuts_row()) reject("sharding", "of the whole row", why);
 }
 

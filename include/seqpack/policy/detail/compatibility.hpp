@@ -61,6 +61,16 @@ constexpr static_divisors divisors_of() {
   }
 }
 
+/// Whether a context-parallel policy is known at compile time to cut the whole row.
+template <context_parallel_policy C>
+constexpr bool known_to_cut_row() {
+  if constexpr (C::static_size == dynamic || !stateless<C> || !std::default_initializable<C>) {
+    return false;
+  } else {
+    return C{}.cuts_row();
+  }
+}
+
 /// Whether a padding policy is known at compile time to have a fixed total.
 template <padding_policy P>
 constexpr bool static_fixed_total() {
