@@ -30,7 +30,7 @@ constexpr std::vector<sized_unit> sorted_units(std::span<const offset_t> sizes) 
 /// The row of each unit, by number, from that of each in another order.
 constexpr std::vector<row_number> by_unit(std::span<const sized_unit> units,
                                           std::span<const row_number> row_of) {
-  std::vector<row_number> rows(units.size());
+  std::vector<row_number> rows(units.size(), no_row);
   for (std::size_t k = 0; k < units.size(); ++k) rows[nth(units[k].unit)] = row_of[k];
   return rows;
 }
@@ -41,7 +41,11 @@ class exchange {
   /// \param row_of the row of each unit, which this changes
   constexpr exchange(std::span<const offset_t> contents, std::span<const offset_t> costs,
                      const row_limits& limits, offset_t rows, std::vector<row_number>& row_of)
-      : contents_(contents), costs_(costs), limits_(limits), row_of_(row_of), rows_(nth(rows)) {
+      : contents_(contents),
+        costs_(costs),
+        limits_(limits),
+        row_of_(row_of),
+        rows_(nth(rows), row{}) {
     for (const sized_unit& u : sorted_units(costs)) put(rows_[nth(row_of_[nth(u.unit)])], u.unit);
     for (row& r : rows_) std::reverse(r.units.begin(), r.units.end());
   }
@@ -91,7 +95,7 @@ class exchange {
     return x != y ? x > y : a < b;
   }
   constexpr void sort_rows() {
-    order_.resize(rows_.size());
+    order_.resize(rows_.size(), no_row);
     for (std::size_t k = 0; k < order_.size(); ++k) order_[k] = static_cast<row_number>(k);
     std::sort(order_.begin(), order_.end(),
               [this](row_number a, row_number b) { return dearer(a, b); });
@@ -205,7 +209,7 @@ constexpr std::vector<row_number> dearest_first(std::span<const offset_t> conten
   std::vector<open_row> open;  // a heap, the cheapest on top
   for (offset_t k = 0; k < rows; ++k) open.push_back({0, static_cast<row_number>(k), 0, 0});
   std::vector<open_row> without_room;
-  std::vector<row_number> row_of(costs.size());
+  std::vector<row_number> row_of(costs.size(), no_row);
   offset_t work = 32 * static_cast<offset_t>(costs.size()) + 65'536;
   for (const sized_unit& u : sorted_units(costs)) {
     const offset_t content = contents[nth(u.unit)];

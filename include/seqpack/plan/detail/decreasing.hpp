@@ -48,7 +48,7 @@ constexpr void sort_decreasing(std::vector<sized_unit>& units) {
   for (const sized_unit& u : units) all |= u.size;
   constexpr int bits = 11;
   constexpr offset_t digits = offset_t{1} << bits;
-  std::vector<sized_unit> sorted(units.size());
+  std::vector<sized_unit> sorted(units.size(), sized_unit{});
   for (int shift = 0; shift < 63 && (all >> shift) != 0; shift += bits) {
     std::array<std::size_t, digits> begin{};
     const auto digit = [shift](const sized_unit& u) {
@@ -103,7 +103,7 @@ constexpr placement first_fit(std::span<const sized_unit> units, const row_limit
   placement result;
   result.row_of.reserve(units.size());
   room_order open(limits.room, rows);
-  std::vector<offset_t> count(nth(rows));
+  std::vector<offset_t> count(nth(rows), 0);
   for (const sized_unit& u : units) {
     const row_number row = open.find(u.size);
     if (row == no_row) return {};

@@ -33,7 +33,7 @@ class differencing {
   /// \param decreasing the items, the largest cost first
   /// \returns the part of each item
   constexpr std::vector<row_number> run(std::span<const sized_unit> decreasing) {
-    std::vector<row_number> part_of(costs_.size());
+    std::vector<row_number> part_of(costs_.size(), 0);
     if (costs_.empty() || parts_ == 1) return part_of;
     singles_ = decreasing;
     partition all = take();
@@ -174,7 +174,7 @@ class differencing {
 
 /// The part of each item, by largest differencing.
 constexpr std::vector<row_number> difference_out(std::span<const offset_t> costs, offset_t parts) {
-  std::vector<sized_unit> decreasing(costs.size());
+  std::vector<sized_unit> decreasing(costs.size(), sized_unit{});
   for (std::size_t k = 0; k < costs.size(); ++k) {
     decreasing[k] = {costs[k], static_cast<row_number>(k)};
   }

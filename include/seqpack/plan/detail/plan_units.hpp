@@ -47,11 +47,11 @@ constexpr plan_arrays arrays_of(const UnitAt& unit_at, std::span<const row_numbe
                                 offset_t rows, offset_t tuple) {
   plan_arrays arrays;
   std::vector<offset_t>& bounds = arrays.bounds;
-  bounds.resize(nth(rows) + 1);
+  bounds.resize(nth(rows) + 1, 0);
   for (const row_number row : row_of) bounds[nth(row) + 1] += tuple;
   for (std::size_t k = 1; k < bounds.size(); ++k) bounds[k] += bounds[k - 1];
   std::vector<offset_t> end(bounds.begin(), bounds.end() - 1);
-  arrays.sequences.resize(row_of.size() * nth(tuple));
+  arrays.sequences.resize(row_of.size() * nth(tuple), 0);
   for (std::size_t k = 0; k < row_of.size(); ++k) {
     offset_t& slot = end[nth(row_of[k])];
     const offset_t first = unit_at(k) * tuple;
@@ -61,15 +61,15 @@ constexpr plan_arrays arrays_of(const UnitAt& unit_at, std::span<const row_numbe
 }
 
 /// Units by size; sizes and room lose the zero bits that all sizes end in, so that rooms are fewer.
-struct packing {
+struct packed_units {
   std::vector<sized_unit> units;
   placement rows;
 };
-constexpr packing pack_decreasing(std::span<const offset_t> contents, row_limits limits) {
+constexpr packed_units pack_decreasing(std::span<const offset_t> contents, row_limits limits) {
   std::uint64_t all = std::uint64_t{1} << 62;
   for (const offset_t content : contents) all |= static_cast<std::uint64_t>(content);
   const int zeros = __builtin_ctzll(all);
-  packing result;
+  packed_units result;
   result.units.reserve(contents.size());
   for (const offset_t content : contents) {
     result.units.push_back({content >> zeros, static_cast<row_number>(result.units.size())});
@@ -115,7 +115,7 @@ constexpr plan_arrays plan_contents(std::span<const offset_t> contents, const pl
     const placement rows = next_fit(contents, limits);
     return arrays_of(in_order, rows.row_of, rows.rows, options.tuple);
   }
-  const packing packed = pack_decreasing(contents, limits);
+  const packed_units packed = pack_decreasing(contents, limits);
   const auto largest_first = [&](std::size_t k) {
     return static_cast<offset_t>(packed.units[k].unit);
   };
@@ -125,7 +125,7 @@ constexpr plan_arrays plan_contents(std::span<const offset_t> contents, const pl
 constexpr plan_arrays plan_balanced(std::span<const offset_t> contents,
                                     std::span<const offset_t> costs, const plan_options& options,
                                     const row_limits& limits) {
-  const packing packed = pack_decreasing(contents, limits);
+  const packed_units packed = pack_decreasing(contents, limits);
   const offset_t rows = options.rows == dynamic ? packed.rows.rows : options.rows;
   if (rows < packed.rows.rows) {
     reject("rows", rows,

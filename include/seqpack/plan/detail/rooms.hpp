@@ -27,7 +27,7 @@ class bit_tree {
     offset_t bits = largest + 1;
     do {
       bits = (bits + 63) / 64;
-      levels_.emplace_back(nth(bits));
+      levels_.emplace_back(nth(bits), 0);
     } while (bits > 1);
   }
 
@@ -79,7 +79,9 @@ class bit_tree {
 class room_lists {
  public:
   constexpr room_lists(offset_t largest_room, offset_t most_rows)
-      : rooms_(largest_room), first_(nth(largest_room + 1), no_row), next_(nth(most_rows)) {}
+      : rooms_(largest_room),
+        first_(nth(largest_room + 1), no_row),
+        next_(nth(most_rows), no_row) {}
 
   /// Takes out the row with the least room that is at least `size`, of several the one that was put in
   /// last, or gives no_row.
@@ -108,7 +110,8 @@ class room_lists {
 /// 1996).
 class room_tree {
  public:
-  constexpr room_tree(offset_t /*largest_room*/, offset_t most_rows) : nodes_(nth(most_rows)) {}
+  constexpr room_tree(offset_t /*largest_room*/, offset_t most_rows)
+      : nodes_(nth(most_rows), node{}) {}
 
   constexpr row_number take(offset_t size) {
     row_number found = no_row;

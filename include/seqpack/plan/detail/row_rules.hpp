@@ -95,9 +95,11 @@ constexpr offset_t cut_within(const row_rules<Rounding>& rules, offset_t longest
 }
 
 /// The lengths as numbers of 64 bits.
+/// \param first the number of the first one, for errors
 /// \throws invalid_input for a length that no layout takes, and for more than can be planned at once.
 template <class Lengths, class Rounding>
-constexpr std::vector<offset_t> lengths_of(Lengths&& lengths, const row_rules<Rounding>& rules) {
+constexpr std::vector<offset_t> lengths_of(Lengths&& lengths, const row_rules<Rounding>& rules,
+                                           offset_t first = 0) {
   const auto require_count = [](offset_t count) {
     if (count > most_planned) {
       reject("number of sequences", count, {"it must be at most ", most_planned});
@@ -113,7 +115,7 @@ constexpr std::vector<offset_t> lengths_of(Lengths&& lengths, const row_rules<Ro
     if constexpr (!std::ranges::sized_range<Lengths>) require_count(k + 1);
     const offset_t length = to_bounded_offset(raw);
     const layout_status status = rules.layout.check_length(k, length);
-    if (!status.ok()) throw_status(status, entry_name("lengths", k), std::to_string(raw));
+    if (!status.ok()) throw_status(status, entry_name("lengths", first + k), std::to_string(raw));
     result.push_back(length);
   }
   return result;

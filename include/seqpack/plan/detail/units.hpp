@@ -159,16 +159,18 @@ constexpr planned_items items_of(const row_rules<Rounding>& rules, std::vector<o
 }
 
 /// The padded lengths of each unit together.
+/// \param named the number of the first sequence, for errors
 /// \throws invalid_input for a unit that no row has room for.
 template <class Rounding>
 constexpr std::vector<offset_t> contents_of(const row_rules<Rounding>& rules,
-                                            std::span<const offset_t> lengths, offset_t tuple) {
+                                            std::span<const offset_t> lengths, offset_t tuple,
+                                            offset_t named = 0) {
   std::vector<offset_t> contents;
   contents.reserve(lengths.size() / nth(tuple));
   for (std::size_t first = 0; first < lengths.size(); first += nth(tuple)) {
     const offset_t content = content_of(rules, lengths.subspan(first, nth(tuple)));
     if (content > rules.most_content) {
-      refuse_too_long(rules, static_cast<offset_t>(first), tuple, content);
+      refuse_too_long(rules, named + static_cast<offset_t>(first), tuple, content);
     }
     contents.push_back(content);
   }
@@ -181,7 +183,7 @@ template <class Rounding>
 constexpr std::vector<offset_t> costs_of(const row_rules<Rounding>& rules,
                                          std::span<const offset_t> lengths, offset_t tuple,
                                          const sequence_cost& cost_of) {
-  std::vector<offset_t> costs(lengths.size() / nth(tuple));
+  std::vector<offset_t> costs(lengths.size() / nth(tuple), 0);
   offset_t sum = 0;
   for (std::size_t k = 0; k < lengths.size(); ++k) {
     const offset_t cost = cost_of(rules.padded(lengths[k]));
