@@ -31,6 +31,7 @@ class byte_fill {
       reject("size of fill", size,
              {"a fill has at most ", capacity, " bytes, unless they repeat themselves"});
     }
+    whole_ = capacity - remainder(capacity, period_);
     for (offset_t k = 0; k < capacity; ++k) {
       bytes_[k] = element[static_cast<std::size_t>(remainder(k, period_))];
     }
@@ -51,7 +52,7 @@ class byte_fill {
   /// Fills `count` bytes on the host, in pieces that lie in the first cache once they are written.
   void write(std::byte* to, offset_t count) const {
     constexpr offset_t largest = 4096;
-    offset_t piece = min_of(count, capacity - remainder(capacity, period_));
+    offset_t piece = min_of(count, whole_);
     copy_bytes(to, bytes_, piece);
     if (piece == count) return;
     if (period_ == 1) {
@@ -76,6 +77,7 @@ class byte_fill {
 
   alignas(16) std::byte bytes_[capacity] = {};
   offset_t period_ = 1;
+  offset_t whole_ = capacity;  // bytes of whole periods
 };
 
 }  // namespace seqpack::detail

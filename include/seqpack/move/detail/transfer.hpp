@@ -109,7 +109,8 @@ inline void copy_tokens<std::byte>(std::byte* to, offset_t to_stride, const std:
 /// Fills whole tokens of bytes on the host.
 template <pattern_filler F>
 void fill_tokens(std::byte* to, offset_t stride, offset_t payload, offset_t count, const F& fill) {
-  if (stride == payload || count == 0) return fill.write(to, count * payload);
+  if (count <= 0) return;
+  if (stride == payload) return fill.write(to, count * payload);
   fill.write(to, payload);
   copy_tokens<std::byte>(to + stride, stride, to, 0, payload, count - 1);
 }
