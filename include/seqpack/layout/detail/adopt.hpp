@@ -392,8 +392,7 @@ inline row_bounds bounds_of(const found_sequences& found, const std::vector<offs
   const bool last_has_tail = shown == filled + 1 && !lengths.empty() && lengths.back() == 0;
   const bool all = shown == lengths.size();
   if (!all && shown != filled && !last_has_tail) {
-    reject("number of lengths", lengths.size(),
-           {"the row shows ", shown, " sequences, and ", filled, " of the lengths are above 0"});
+    reject("number of lengths above 0", filled, {"the row shows ", shown, " sequences"});
   }
   row_bounds bounds;
   std::size_t next = 0;
