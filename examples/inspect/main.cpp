@@ -1,4 +1,5 @@
-// seqpack-inspect: shows how sequences of given lengths are packed, padded and sharded.
+// seqpack-inspect: shows how sequences of given lengths are packed, padded and sharded, or those of a
+// row that is given by its segment ids or position ids.
 //
 // What the command line chooses is chosen at run time, so that everything is compiled once.
 #include <unistd.h>
@@ -60,13 +61,34 @@ void show(std::ostream& out, const Layout& layout, const inspect::options& optio
   }
 }
 
+/// The row that the ids show, with its real lengths where they are given.
+template <class ContextParallel>
+seqpack::packed_layout<ContextParallel> adopt(const inspect::options& options,
+                                              const ContextParallel& cp) {
+  const seqpack::adopt_options how{.width = options.width,
+                                   .ghost = options.ghost_tail,
+                                   .tail = options.tail_tokens,
+                                   .position_start = options.position_start,
+                                   .padding_id = options.padding_id};
+  const auto& ids = options.ids;
+  const auto& lengths = options.lengths;
+  if (options.source == inspect::row_source::segment_ids) {
+    return lengths ? seqpack::from_segment_ids(ids, *lengths, cp, how)
+                   : seqpack::from_segment_ids(ids, cp, how);
+  }
+  return lengths ? seqpack::from_position_ids(ids, *lengths, cp, how)
+                 : seqpack::from_position_ids(ids, cp, how);
+}
+
 void inspect_layout(std::ostream& out, const inspect::options& options) {
-  const seqpack::context_parallel cp(options.cp_size, seqpack::any_sharding{options.sharding});
-  with_padding(options, [&](const auto& padding) {
-    const auto layout =
-        seqpack::make_layout(options.lengths, padding, cp, {.width = options.width});
+  const auto show_printable = [&](const auto& layout) {
     require_printable(layout);
     show(out, layout, options);
+  };
+  const seqpack::context_parallel cp(options.cp_size, seqpack::any_sharding{options.sharding});
+  if (options.source != inspect::row_source::lengths) return show_printable(adopt(options, cp));
+  with_padding(options, [&](const auto& padding) {
+    show_printable(seqpack::make_layout(*options.lengths, padding, cp, {.width = options.width}));
   });
 }
 

@@ -48,6 +48,7 @@
 #include "seqpack/loss/metrics.hpp"
 #include "seqpack/loss/nll.hpp"
 #include "seqpack/loss/sequence.hpp"
+#include "seqpack/move/byte_field.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/move/rearrange.hpp"
 #include "seqpack/move/unpack.hpp"
