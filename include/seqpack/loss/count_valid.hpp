@@ -39,7 +39,9 @@ namespace seqpack {
 template <executor E, batch B, lengths_projection<B> Lengths>
 global_counts count_valid(const E& where, const B& batch, const Lengths& lengths,
                           const document_options& documents = {}) {
-  const auto layout = make_layout<std::int64_t>(std::invoke(lengths, batch));
+  const auto layout =
+      make_layout<std::int64_t>(std::invoke(lengths, batch), no_padding{}, no_context_parallel{},
+                                {.order = detail::order_of(batch)});
   const auto placed = place_on(where, layout);
   const auto fields = batch.fields();
   using loss = detail::valid_tokens;
@@ -51,14 +53,10 @@ global_counts count_valid(const E& where, const B& batch, const Lengths& lengths
   const executor_array<double> totals(where, size);
   using view_type = std::remove_const_t<decltype(view)>;
   using fields_type = std::remove_const_t<decltype(fields)>;
-  execute(where, detail::log_prob_loss_operation<view_type, fields_type, loss, float>{
-                     {view, fields, detail::rule_of(documents), 0},
-                     {},
-                     nullptr,
-                     nullptr,
-                     {},
-                     0,
-                     results.data()});
+  execute(
+      where,
+      detail::log_prob_loss_operation<view_type, fields_type, loss, float>{
+          {view, fields, detail::rule_of(documents)}, {}, nullptr, nullptr, {}, 0, results.data()});
   execute(where, detail::loss_total_operation<loss>{results.data(), view.batch, totals.data()});
   double values[size];
   read_back(where, values, totals.data(), size);
