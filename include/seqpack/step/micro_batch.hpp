@@ -84,6 +84,15 @@ concept planned_rows = requires(const P& plan, offset_t k) {
   { plan.row(k) } -> std::convertible_to<std::span<const offset_t>>;
 };
 
+/// A plan of micro-batches for data-parallel ranks, as many for each. A step_plan is one.
+template <class P>
+concept planned_steps = requires(const P& plan, offset_t k) {
+  { plan.steps() } -> std::convertible_to<offset_t>;
+  { plan.ranks() } -> std::convertible_to<offset_t>;
+  { plan.micro_batch(k, k) } -> std::convertible_to<std::span<const offset_t>>;
+  { plan.micro_batches() } -> planned_rows;
+};
+
 /// The micro-batches of a plan over one batch: a range, whose iterators forward_step takes.
 ///
 ///     micro_batches parts(std::move(all), plan);
@@ -103,7 +112,7 @@ class micro_batches {
   using value_type = micro_batch<B>;
   class iterator;
 
-  /// \param whole the batch, copied or moved
+  /// \param whole the batch: copied or moved or, as a std::shared_ptr<const B> that is not null, shared
   /// \param plan its rows are copied
   /// \throws invalid_input for a plan of pieces of sequences
   ///
@@ -111,24 +120,26 @@ class micro_batches {
   template <planned_rows Plan>
   micro_batches(B whole, const Plan& plan)
       : micro_batches(std::make_shared<const B>(std::move(whole)), plan) {}
-  /// \param whole a batch that others have too; not null
   template <planned_rows Plan>
   micro_batches(std::shared_ptr<const B> whole, const Plan& plan) : whole_(std::move(whole)) {
-    if constexpr (requires { plan.pieces().size(); }) {
-      if (plan.pieces().size() > 0) {
-        reject("number of pieces of the plan", plan.pieces().size(),
-               "a micro-batch has whole sequences: make a batch of the pieces, and a plan of it");
-      }
+    require_sequences(plan);
+    copy_rows(static_cast<offset_t>(plan.rows()), [&](offset_t k) { return plan.row(k); });
+  }
+  /// Those of one data-parallel rank, one for each step.
+  /// \throws invalid_input also for a rank that the plan does not have
+  template <planned_steps Plan>
+  micro_batches(B whole, const Plan& plan, offset_t rank)
+      : micro_batches(std::make_shared<const B>(std::move(whole)), plan, rank) {}
+  template <planned_steps Plan>
+  micro_batches(std::shared_ptr<const B> whole, const Plan& plan, offset_t rank)
+      : whole_(std::move(whole)) {
+    require_sequences(plan.micro_batches());
+    const auto ranks = static_cast<offset_t>(plan.ranks());
+    if (rank < 0 || rank >= ranks) {
+      reject("rank", rank, {"it must be from 0 to ", ranks - 1, ", as the plan has ", ranks});
     }
-    std::vector<offset_t> sequences;
-    std::vector<std::size_t> bounds{0};
-    for (offset_t k = 0; k < static_cast<offset_t>(plan.rows()); ++k) {
-      const std::span<const offset_t> row = plan.row(k);
-      sequences.insert(sequences.end(), row.begin(), row.end());
-      bounds.push_back(sequences.size());
-    }
-    sequences_ = std::make_shared<const std::vector<offset_t>>(std::move(sequences));
-    bounds_ = std::make_shared<const std::vector<std::size_t>>(std::move(bounds));
+    copy_rows(static_cast<offset_t>(plan.steps()),
+              [&](offset_t k) { return plan.micro_batch(k, rank); });
   }
 
   /// How many there are.
@@ -148,6 +159,28 @@ class micro_batches {
   const B& whole() const noexcept { return *whole_; }
 
  private:
+  template <class Plan>
+  static void require_sequences([[maybe_unused]] const Plan& plan) {
+    if constexpr (requires { plan.pieces().size(); }) {
+      const auto pieces = plan.pieces().size();
+      if (pieces == 0) return;
+      reject("number of pieces of the plan", pieces,
+             "a micro-batch has whole sequences: make a batch of the pieces, and a plan of it");
+    }
+  }
+  template <class Row>
+  void copy_rows(offset_t count, const Row& row_of) {
+    std::vector<offset_t> sequences;
+    std::vector<std::size_t> bounds{0};
+    for (offset_t k = 0; k < count; ++k) {
+      const std::span<const offset_t> row = row_of(k);
+      sequences.insert(sequences.end(), row.begin(), row.end());
+      bounds.push_back(sequences.size());
+    }
+    sequences_ = std::make_shared<const std::vector<offset_t>>(std::move(sequences));
+    bounds_ = std::make_shared<const std::vector<std::size_t>>(std::move(bounds));
+  }
+
   std::shared_ptr<const B> whole_;
   std::shared_ptr<const std::vector<offset_t>> sequences_;
   std::shared_ptr<const std::vector<std::size_t>> bounds_;
@@ -188,5 +221,9 @@ template <batch B, class Plan>
 micro_batches(std::shared_ptr<const B>, const Plan&) -> micro_batches<B>;
 template <batch B, class Plan>
 micro_batches(std::shared_ptr<B>, const Plan&) -> micro_batches<B>;
+template <batch B, class Plan>
+micro_batches(std::shared_ptr<const B>, const Plan&, offset_t) -> micro_batches<B>;
+template <batch B, class Plan>
+micro_batches(std::shared_ptr<B>, const Plan&, offset_t) -> micro_batches<B>;
 
 }  // namespace seqpack

@@ -33,6 +33,18 @@ struct plain_plan {
 };
 static_assert(planned_rows<plain_plan> && !planned_rows<numbers>);
 
+/// Micro-batches of two ranks in turn.
+struct steps_of_two {
+  plain_plan all;
+  offset_t steps() const { return all.rows() / 2; }
+  offset_t ranks() const { return 2; }
+  std::span<const offset_t> micro_batch(offset_t step, offset_t rank) const {
+    return all.row(2 * step + rank);
+  }
+  const plain_plan& micro_batches() const { return all; }
+};
+static_assert(planned_steps<steps_of_two> && !planned_steps<plain_plan>);
+
 /// Copies are counted: micro-batches share one.
 struct counted_text : masked_text {
   std::shared_ptr<int> copies = std::make_shared<int>(0);
@@ -197,6 +209,20 @@ BOOST_AUTO_TEST_CASE(counts_of_a_plan_are_those_of_its_sequences) {
   // The rows of one rank of several.
   const micro_batches own(text, plain_plan{{{1}, {0}}});
   BOOST_TEST((count_valid(host, own.all(), &masked_text::lengths) == global_counts{2.5, 1.5}));
+}
+
+BOOST_AUTO_TEST_CASE(the_micro_batches_of_one_rank_of_several) {
+  const auto text = std::make_shared<const counted_text>(example());
+  const steps_of_two plan{{{{3}, {0, 1}, {4}, {}}}};
+  const auto orders = [](const auto& parts) {
+    std::vector<numbers> all;
+    for (const auto& part : parts) all.emplace_back(part.order().begin(), part.order().end());
+    return all;
+  };
+  BOOST_TEST((orders(micro_batches(text, plan, 0)) == std::vector<numbers>{{3}, {4}}));
+  BOOST_TEST((orders(micro_batches(*text, plan, 1)) == std::vector<numbers>{{0, 1}, {}}));
+  BOOST_CHECK_EXCEPTION(micro_batches(text, plan, 2), invalid_input,
+                        refused("rank", "2", "from 0 to 1"));
 }
 
 BOOST_AUTO_TEST_CASE(the_batch_is_shared_and_lives_as_long_as_a_loss) {
