@@ -62,11 +62,6 @@ std::vector<numbers> rows_of(offset_t rank, offset_t ranks) {
   if (rank == 1) return {{}, {1}, {}};
   return {{}, {}, {}};
 }
-struct plain_plan {
-  std::vector<numbers> all;
-  offset_t rows() const { return static_cast<offset_t>(all.size()); }
-  std::span<const offset_t> row(offset_t k) const { return all[static_cast<std::size_t>(k)]; }
-};
 
 /// Columns of its own of the 8.
 struct sharded_model : table_model<> {

@@ -25,7 +25,8 @@
 
 namespace seqpack {
 
-/// The valid targets and sequences of one batch: the sums, over its sequences, of
+/// The valid targets and sequences of one batch: the sums, over its sequences, those of its order
+/// where it has one, of
 ///
 ///     tokens:    sample_mask[b] * (sum over 1 <= s < length of token_mask[b][s])
 ///     sequences: sample_mask[b]
@@ -33,7 +34,7 @@ namespace seqpack {
 /// \param batch its masks live where the executor works; without one, everything counts
 /// \param lengths finds the lengths in the batch
 /// \param documents those of the not_packed that forward_step is given, as they leave out targets
-/// \throws invalid_input for lengths or masks that do not fit the batch.
+/// \throws invalid_input for lengths, masks or an order that do not fit the batch.
 ///
 /// Waits for the result on a stream. O(B * S); two launches, and that of place_on.
 template <executor E, batch B, lengths_projection<B> Lengths>
@@ -68,8 +69,12 @@ global_counts count_valid(const E& where, const B& batch, const Lengths& lengths
 /// sequences and are not counted again: they are not in the group.
 ///
 ///     global_counts counts;
-///     for (const auto& batch : micro_batches) counts += count_valid(host, batch, &text::lengths);
+///     for (const auto& batch : batches) counts += count_valid(host, batch, &text::lengths);
 ///     counts = sum_counts(dp_group, counts);
+///
+/// Of a plan over one batch, each sequence of this rank once, in one pass:
+///
+///     counts = sum_counts(dp_group, count_valid(host, parts.all(), &text::lengths));   // micro_batches
 ///
 /// **Collective**: one exchange of a record of fixed size; the host waits for it. The same bits on
 /// all ranks.

@@ -25,12 +25,6 @@ using namespace seqpack::testing;
 using numbers = std::vector<offset_t>;
 using boost::test_tools::per_element;
 
-/// Rows of sequences, as a plan says them.
-struct plain_plan {
-  std::vector<numbers> all;
-  offset_t rows() const { return static_cast<offset_t>(all.size()); }
-  std::span<const offset_t> row(offset_t k) const { return all[static_cast<std::size_t>(k)]; }
-};
 static_assert(planned_rows<plain_plan> && !planned_rows<numbers>);
 
 /// Micro-batches of two ranks in turn.

@@ -54,9 +54,9 @@ void require_loss_fields(const View& view, const Fields& fields, field_tags<Tags
 }
 
 /// \throws invalid_input where an order has some sequences of a tuple, and leaves others out.
-template <class L, class View>
-void require_whole_tuples(const View& view) {
-  constexpr offset_t size = sequences_per_tuple<L>;
+/// \param size how many sequences a tuple has
+template <class View>
+void require_whole_tuples(const View& view, offset_t size) {
   if (size == 1 || view.slot_of == nullptr) return;
   for (offset_t b = 0; b < view.batch; ++b) {
     const offset_t first = b - b % size;
@@ -81,7 +81,7 @@ void require_loss_batch(const View& view, const Fields& fields) {
            "it must be a multiple of " + std::to_string(sequences_per_tuple<L>) +
                ", the sequences that the loss takes together");
   }
-  require_whole_tuples<L>(view);
+  require_whole_tuples(view, sequences_per_tuple<L>);
 }
 
 /// \throws invalid_input for targets that are not in the vocabulary, where they can be read.
