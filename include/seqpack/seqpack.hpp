@@ -73,6 +73,7 @@
 #include "seqpack/step/bound_loss.hpp"
 #include "seqpack/step/forward_options.hpp"
 #include "seqpack/step/forward_step.hpp"
+#include "seqpack/step/micro_batch.hpp"
 #include "seqpack/step/model.hpp"
 #include "seqpack/step/model_input.hpp"
 #include "seqpack/step/packing.hpp"

@@ -5,6 +5,7 @@ set(ranks_of_mpi.golden_nll 1 2 3 4 8 12)
 set(ranks_of_mpi.golden_dpo 1 2 4 8)
 set(ranks_of_mpi.golden_policy_gradient 1 2 4 8)
 set(ranks_of_mpi.grid 4 8)
+set(ranks_of_mpi.micro_batches 1 2 4)
 set(ranks_of_mpi.dead_rank 2 3 4)
 set(ranks_of_mpi.end_without_a_rank 3)
 

@@ -29,9 +29,13 @@ std::vector<double> packed_outputs(const loss_sample& c, const View& view) {
   for (offset_t t = 0; t < view.total_tokens(); ++t) {
     const token_ref token = view.token_at(full_row, t);
     for (int v = 0; v < c.columns; ++v) {
-      const auto at = c.at(static_cast<int>(token.slot), static_cast<int>(token.index));
-      rows.push_back(token.real() ? static_cast<double>(c.outputs[at][static_cast<std::size_t>(v)])
-                                  : std::numeric_limits<double>::quiet_NaN());
+      if (!token.real()) {
+        rows.push_back(std::numeric_limits<double>::quiet_NaN());
+        continue;
+      }
+      const auto b = static_cast<int>(view.sequence_in(token.slot));
+      const auto at = c.at(b, static_cast<int>(token.index));
+      rows.push_back(static_cast<double>(c.outputs[at][static_cast<std::size_t>(v)]));
     }
   }
   return rows;
@@ -51,7 +55,7 @@ void check_gradient(loss_sample c, const View& view, const std::vector<double>& 
         BOOST_TEST(gradient[k] == 0);
         continue;
       }
-      const int b = static_cast<int>(token.slot);
+      const int b = static_cast<int>(view.sequence_in(token.slot));
       const int s = static_cast<int>(token.index);
       real& x = c.outputs[c.at(b, s)][static_cast<std::size_t>(v)];
       const real middle = x;
@@ -71,8 +75,10 @@ void check_gradient(loss_sample c, const View& view, const std::vector<double>& 
 /// Value, metrics and gradient of a loss over a sample; fused and one sequence after the other they
 /// are the same to the last bit.
 template <class Loss, class Formula>
-void check_loss(const loss_sample& c, const Loss& loss, const Formula& formula) {
-  const auto layout = make_layout(c.lengths, padding{each_multiple_of<3>{}});
+void check_loss(const loss_sample& c, const Loss& loss, const Formula& formula,
+                const slot_order& order = {}) {
+  const auto layout = make_layout(c.lengths, padding{each_multiple_of<3>{}}, no_context_parallel{},
+                                  {.order = order});
   const auto view = layout.view();
   const std::vector<double> outputs = packed_outputs(c, view);
   const matrix_view rows(outputs.data(), view.total_tokens(), offset_t{c.columns});

@@ -59,4 +59,38 @@ double check_loss(const Loss& loss, const Packing& packing, loss_pass pass = los
   return result.value();
 }
 
+/// The losses and gradients of the micro-batches of a plan, on the device beside the host.
+template <class Loss, class Packing>
+void check_micro_batches(const Loss& loss, const Packing& packing, const plain_plan& plan,
+                         loss_pass pass) {
+  forward_options options = usual_options;
+  options.pass = pass;
+  const micro_batches on_host(make_policy_text(), plan);
+  const test_stream stream;
+  const auto where = stream.executor();
+  const micro_batches on_device(device_text(make_policy_text()), plan);
+  BOOST_TEST((count_valid(where, on_device.all(), &device_text::lengths) ==
+              count_valid(host, on_host.all(), &policy_text::lengths)));
+  auto host_next = on_host.begin();
+  auto next = on_device.begin();
+  const forward_setup host_setup(packing, &policy_text::lengths);
+  const forward_setup setup(packing, &device_text::lengths);
+  double sum = 0;
+  while (next != on_device.end()) {
+    table_model<> host_model;
+    auto expected =
+        forward_step(host, no_timer{}, host_next, host_model, loss, host_setup, options);
+    const double value = expected.loss(expected.output.rows).value();
+    device_table_model<> model{where};
+    auto step = forward_step(where, no_timer{}, next, model, loss, setup, options);
+    BOOST_TEST(near(step.loss(step.output.rows).value(), value));
+    const std::vector<double> gradient = read_rows(step.output.rows);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      BOOST_TEST(near(gradient[i], expected.output.rows.data[i]));
+    }
+    sum += value;
+  }
+  BOOST_TEST(sum > 0);
+}
+
 }  // namespace seqpack::testing

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,13 @@ struct masked_text {
                       token_field(token_mask, table(token_masks)),
                       sequence_field(sample_mask, sample_masks));
   }
+};
+
+/// Rows of sequences, as a plan says them.
+struct plain_plan {
+  std::vector<std::vector<offset_t>> all;
+  offset_t rows() const { return static_cast<offset_t>(all.size()); }
+  std::span<const offset_t> row(offset_t k) const { return all[static_cast<std::size_t>(k)]; }
 };
 
 /// Ids alone: every token is a target.

@@ -108,8 +108,9 @@ device_layout<C, Index> make_layout(const cuda_stream<Memory, Pinned>& where,
                                     std::span<const Length> lengths, const P& padding = {},
                                     const C& cp = {},
                                     const device_layout_options<Index>& options = {}) {
-  const auto rules =
+  auto rules =
       detail::rules_of<Index>(detail::rounding_on_device(padding), padding, cp, options.width);
+  if (options.order && options.order.size() == 0) rules = rules.for_no_slots();
   const auto batch = static_cast<offset_t>(lengths.size());
   detail::building::require_sizes(batch, options.width);
   const auto make = [&](const auto& input) -> device_layout<C, Index> {

@@ -33,7 +33,9 @@ struct layout_options {
   /// S: lengths above it are refused.
   offset_t width = max_tokens;
   /// Slot -> sequence, each at most once. None: slot k holds sequence k. With it, the lengths are
-  /// those of the sequences, and sequences that it leaves out are not packed.
+  /// those of the sequences, and sequences that it leaves out are not packed. With an order of no
+  /// slots and a total in the padding, the row is a tail that belongs to no sequence, as a ghost,
+  /// also under absorb_tail.
   slot_order order = {};
 };
 

@@ -78,7 +78,7 @@ log_prob_state<C> next_token_logprobs(const E& where, const L& layout, CP& cp, T
   // Without masks every token is a target.
   const field_list fields(token_field(input_ids, ids));
   using label_type = detail::counted_label<std::remove_const_t<decltype(fields)>>;
-  const label_type next_label{fields, {}, 1, 0};
+  const label_type next_label{fields, {}, 1};
   const bool with_entropy = entropy.positions() > 0 || entropy.data() != nullptr;
   log_prob_state<C> state;
   const auto check = [&] {

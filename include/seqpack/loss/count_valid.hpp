@@ -25,7 +25,8 @@
 
 namespace seqpack {
 
-/// The valid targets and sequences of one batch: the sums, over its sequences, of
+/// The valid targets and sequences of one batch: the sums, over its sequences, those of its order
+/// where it has one, of
 ///
 ///     tokens:    sample_mask[b] * (sum over 1 <= s < length of token_mask[b][s])
 ///     sequences: sample_mask[b]
@@ -33,13 +34,15 @@ namespace seqpack {
 /// \param batch its masks live where the executor works; without one, everything counts
 /// \param lengths finds the lengths in the batch
 /// \param documents those of the not_packed that forward_step is given, as they leave out targets
-/// \throws invalid_input for lengths or masks that do not fit the batch.
+/// \throws invalid_input for lengths, masks or an order that do not fit the batch.
 ///
 /// Waits for the result on a stream. O(B * S); two launches, and that of place_on.
 template <executor E, batch B, lengths_projection<B> Lengths>
 global_counts count_valid(const E& where, const B& batch, const Lengths& lengths,
                           const document_options& documents = {}) {
-  const auto layout = make_layout<std::int64_t>(std::invoke(lengths, batch));
+  const auto layout =
+      make_layout<std::int64_t>(std::invoke(lengths, batch), no_padding{}, no_context_parallel{},
+                                {.order = detail::order_of(batch)});
   const auto placed = place_on(where, layout);
   const auto fields = batch.fields();
   using loss = detail::valid_tokens;
@@ -51,14 +54,10 @@ global_counts count_valid(const E& where, const B& batch, const Lengths& lengths
   const executor_array<double> totals(where, size);
   using view_type = std::remove_const_t<decltype(view)>;
   using fields_type = std::remove_const_t<decltype(fields)>;
-  execute(where, detail::log_prob_loss_operation<view_type, fields_type, loss, float>{
-                     {view, fields, detail::rule_of(documents), 0},
-                     {},
-                     nullptr,
-                     nullptr,
-                     {},
-                     0,
-                     results.data()});
+  execute(
+      where,
+      detail::log_prob_loss_operation<view_type, fields_type, loss, float>{
+          {view, fields, detail::rule_of(documents)}, {}, nullptr, nullptr, {}, 0, results.data()});
   execute(where, detail::loss_total_operation<loss>{results.data(), view.batch, totals.data()});
   double values[size];
   read_back(where, values, totals.data(), size);
@@ -70,8 +69,12 @@ global_counts count_valid(const E& where, const B& batch, const Lengths& lengths
 /// sequences and are not counted again: they are not in the group.
 ///
 ///     global_counts counts;
-///     for (const auto& batch : micro_batches) counts += count_valid(host, batch, &text::lengths);
+///     for (const auto& batch : batches) counts += count_valid(host, batch, &text::lengths);
 ///     counts = sum_counts(dp_group, counts);
+///
+/// Of a plan over one batch, each sequence of this rank once, in one pass:
+///
+///     counts = sum_counts(dp_group, count_valid(host, parts.all(), &text::lengths));   // micro_batches
 ///
 /// **Collective**: one exchange of a record of fixed size; the host waits for it. The same bits on
 /// all ranks.

@@ -31,14 +31,20 @@ namespace seqpack {
 ///
 /// **Collective** over both groups, all of whose ranks have the same batch and layout: for a loss
 /// on log-probabilities an all-gather of three numbers per row over tp and one of a number per row
-/// over cp, with loss_pass::per_sequence for each tuple; for a loss on logits two all-reduces of the
-/// logits of each tuple, which is simple and slow. A group of one rank sends nothing.
+/// over cp; with loss_pass::per_sequence one over tp for each sequence, and an all-reduce of a number
+/// per token over cp for each tuple; for a loss on logits two all-reduces of the logits of each tuple,
+/// which is simple and slow. A group of one rank sends nothing.
+///
+/// Of a layout with an order, sequences that it leaves out give 0 and are counted nowhere. What is
+/// summed over sequences is summed in the order of the batch, so that the order of the layout
+/// changes no bit.
 ///
 /// The gradient of a rank is the derivative, with respect to its logits, of the sum over the
 /// context-parallel ranks of the losses that they return: exact with cp_normalize, as many times
 /// that as there are ranks without. The ranks of tp return the same loss, which counts once.
 ///
-/// \param layout on the host, without an order
+/// \param layout on the host; a tuple of sequences that the loss takes together must be wholly in its
+/// order or wholly left out
 /// \param batch its fields live where the executor works
 /// \param given the loss, a loss_function
 /// \param logits [T / CP, columns.size()] of this rank. What stands in rows of padding and of
@@ -55,10 +61,9 @@ namespace seqpack {
 /// of a field, of the layout's arrays, or of logits that are not the same view; on the host also a
 /// target that is not in the vocabulary.
 ///
-/// Allocates O(T), for a loss on logits O(V times the longest sequence); an allocation that fails
-/// is an error on this rank alone. Does not synchronise, but that on a device the layout, with
-/// loss_pass::per_sequence of each tuple, is copied there as to_device does; reading the result
-/// waits.
+/// Allocates O(T), for a loss on logits O(V times the longest tuple); an allocation that fails
+/// is an error on this rank alone. Does not synchronise, but that on a device the layout is copied
+/// there as to_device does; reading the result waits.
 template <executor E, class C, class Index, communicator CP, communicator TP, batch B,
           class GivenLoss, logit T, logit G = std::remove_const_t<T>>
   requires gathers_on<E, CP> && gathers_on<E, TP>
@@ -76,8 +81,18 @@ auto evaluate_loss(const E& where, const packed_layout<C, Index>& layout, CP& cp
   detail::require_loss_batch<E, L>(layout.view(), fields);
   detail::require_loss_logits(view, fields, cp, tp, logits, columns, gradient, options);
   detail::require_loss_targets<E, L>(layout.view(), fields, {}, columns.total);
-  return detail::run_loss(where, cp, tp, layout, view, fields, {}, loss, logits, columns, gradient,
-                          options);
+  using call_type = detail::loss_call<packed_layout<C, Index>, std::remove_const_t<decltype(view)>,
+                                      std::remove_const_t<decltype(fields)>, L, T, G>;
+  return detail::run_loss(where, cp, tp,
+                          call_type{.layout = layout,
+                                    .view = view,
+                                    .fields = fields,
+                                    .rule = {},
+                                    .loss = loss,
+                                    .logits = logits,
+                                    .columns = columns,
+                                    .gradient = gradient,
+                                    .options = options});
 }
 
 }  // namespace seqpack

@@ -38,7 +38,7 @@ class batch_sequence {
                             double* contributions, double weight,
                             const detail::sequence_team<Team>& team = {})
       : from_(&from),
-        index_(from.first_sequence + index),
+        index_(index),
         slot_(from.view.slot(index)),
         length_(slot_ < 0 ? 0 : from.view.length(slot_)),
         contributions_(contributions),
@@ -151,27 +151,31 @@ class batch_sequence {
   detail::sequence_team<Team> team_;
 };
 
-/// A sequence and the log-probabilities of its tokens.
+/// A sequence and the log-probabilities of its tokens: by the map, those of all shards, or its own
+/// alone, in the order of its tokens.
 template <class View, class Fields, class Metrics, class C, team Team = single_thread>
 class log_prob_sequence : public batch_sequence<View, Fields, Metrics, Team> {
  public:
   SEQPACK_HD log_prob_sequence(const detail::loss_source<View, Fields>& from, offset_t index,
                                double* contributions, double weight, const C* log_probs,
-                               const detail::sequence_team<Team>& team = {})
+                               const detail::sequence_team<Team>& team = {}, const C* own = nullptr)
       : batch_sequence<View, Fields, Metrics, Team>(from, index, contributions, weight, team),
-        log_probs_(log_probs) {}
+        log_probs_(log_probs),
+        own_(own) {}
 
   /// The log-probability of token t, 1 <= t < length, given those before it.
   SEQPACK_HD double logp(offset_t t) const {
+    if (own_ != nullptr) return static_cast<double>(own_[t - 1]);
     return static_cast<double>(
         log_probs_[this->from().view.row_of(all_shards, this->slot(), t - 1)]);
   }
 
  private:
   const C* log_probs_;
+  const C* own_;
 };
 
-/// A sequence and its rows of the model's output, of all columns.
+/// A sequence and its rows of the model's output, of all columns, in the order of its tokens.
 template <class View, class Fields, class Metrics, class C>
 class logits_sequence : public batch_sequence<View, Fields, Metrics> {
  public:
@@ -185,9 +189,7 @@ class logits_sequence : public batch_sequence<View, Fields, Metrics> {
   /// The row that predicts token t, 1 <= t <= length: the output at token t - 1. With t = length it
   /// is the output at the last token, for a loss that declares `last_row`. Rows of targets that do
   /// not count are 0.
-  SEQPACK_HD const C* logits(offset_t t) const {
-    return logits_ + this->from().view.row_of(full_row, this->slot(), t - 1) * columns_;
-  }
+  SEQPACK_HD const C* logits(offset_t t) const { return logits_ + (t - 1) * columns_; }
   /// V, or D of a value head.
   SEQPACK_HD offset_t columns() const { return columns_; }
 

@@ -105,9 +105,18 @@ class bound_loss {
     // From here on, also where something fails on the way.
     if (gradient.touched().overlaps(p_.output.rows.touched())) *overwritten_ = true;
     const auto placed = place_on(p_.where, *p_.layout);
-    return detail::run_loss(p_.where, cp, tp, *p_.layout, placed.view(), p_.batch.fields(),
-                            detail::rule_of(p_.setup.packing().documents()), p_.loss,
-                            p_.output.rows, p_.output.columns, gradient, options);
+    using call_type = detail::loss_call<Layout, std::remove_cvref_t<decltype(placed.view())>,
+                                        std::remove_cvref_t<decltype(p_.batch.fields())>, L, T, G>;
+    return detail::run_loss(p_.where, cp, tp,
+                            call_type{.layout = *p_.layout,
+                                      .view = placed.view(),
+                                      .fields = p_.batch.fields(),
+                                      .rule = detail::rule_of(p_.setup.packing().documents()),
+                                      .loss = p_.loss,
+                                      .logits = p_.output.rows,
+                                      .columns = p_.output.columns,
+                                      .gradient = gradient,
+                                      .options = options});
   }
 
   parts p_;

@@ -56,8 +56,8 @@ struct step_result {
 ///
 /// \param where the executor; the fields of the batches live there
 /// \param timer notified of the phases batch_data and forward
-/// \param batches an iterator, at a batch; it is advanced by one, also where the batch is then
-/// refused. The batch is copied from it, or moved where it gives an rvalue, and the copy lives as
+/// \param batches an iterator, at a batch or a micro_batch, of which the sequences of its order are
+/// packed; it is advanced by one, also where the batch is then refused. The batch is copied from it, or moved where it gives an rvalue, and the copy lives as
 /// long as the loss: a batch of views needs the memory behind them as long.
 /// \param model called with a packed_model_input or an unpacked_model_input, as its `attention`
 /// says; a mismatch with the packing does not compile

@@ -6,14 +6,17 @@
 #include <cstdint>
 
 #include "seqpack/core/config.hpp"
+#include "seqpack/core/error.hpp"
 #include "seqpack/layout/layout.hpp"
+#include "seqpack/layout/order.hpp"
 #include "seqpack/step/model.hpp"
 #include "seqpack/tokens/packed_seq_params.hpp"
 #include "seqpack/tokens/targets.hpp"
 
 namespace seqpack {
 
-/// Packs the sequences of a batch into one row: a padding and a context-parallel policy.
+/// Packs the sequences of a batch into one row, those of its order where it has one: a padding and a
+/// context-parallel policy.
 /// \tparam Bounds which bounds attention gets
 /// \tparam Index the type of cu_seqlens
 template <padding_policy Padding = no_padding,
@@ -29,9 +32,10 @@ class packed {
       : padding_(how), cp_(cp) {}
 
   constexpr document_options documents() const noexcept { return {}; }
+  /// \param order of a batch that has one
   template <integer_range Lengths>
-  auto layout_of(const Lengths& lengths, offset_t width) const {
-    return make_layout<Index>(lengths, padding_, cp_, {.width = width});
+  auto layout_of(const Lengths& lengths, offset_t width, const slot_order& order = {}) const {
+    return make_layout<Index>(lengths, padding_, cp_, {.width = width, .order = order});
   }
 
  private:
@@ -50,7 +54,7 @@ constexpr auto packed_with_real_bounds(const P& padding = {}, const C& cp = {}) 
   return packed<P, C, attention_bounds::real_and_padded>(padding, cp);
 }
 
-/// Leaves the batch as it is, [B, S]. Over several context-parallel ranks each sequence is cut as
+/// Leaves the batch as it is, [B, S]; one with an order is refused. Over several context-parallel ranks each sequence is cut as
 /// one of S tokens would be.
 template <context_parallel_policy ContextParallel = no_context_parallel,
           layout_index Index = std::int32_t>
@@ -64,8 +68,13 @@ class not_packed {
   constexpr explicit not_packed(const document_options& documents) : documents_(documents) {}
 
   constexpr document_options documents() const noexcept { return documents_; }
+  /// \throws invalid_input for a batch with an order
   template <integer_range Lengths>
-  auto layout_of(const Lengths& lengths, offset_t width) const {
+  auto layout_of(const Lengths& lengths, offset_t width, const slot_order& order = {}) const {
+    if (order) {
+      reject("order of the batch", "given",
+             "a batch that is not packed takes all of its sequences, in their own order");
+    }
     return unpacked_layout<Index>(lengths, width, cp_);
   }
 

@@ -12,6 +12,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/layout/layout.hpp"
+#include "seqpack/layout/order.hpp"
 #include "seqpack/tokens/detail/find_field.hpp"
 #include "seqpack/tokens/field_tags.hpp"
 
@@ -107,6 +108,28 @@ concept batch = requires(const B& b) {
   requires std::integral<
       typename std::remove_cvref_t<decltype(tokens_of(input_ids, b.fields()))>::value_type>;
 };
+
+/// A batch that says which of its sequences are packed, and in which slots: `order()`, which is or
+/// becomes a slot_order. A micro_batch is one. The sequences that it leaves out give 0 and are counted
+/// nowhere.
+template <class B>
+concept ordered_batch = batch<B> && requires(const B& b) {
+  { b.order() } -> std::convertible_to<slot_order>;
+};
+
+namespace detail {
+
+/// The order of a batch, or none.
+template <class B>
+slot_order order_of([[maybe_unused]] const B& batch) {
+  if constexpr (ordered_batch<B>) {
+    return batch.order();
+  } else {
+    return {};
+  }
+}
+
+}  // namespace detail
 
 /// How the lengths are found in a batch: a member pointer, or a function of the batch, that gives a
 /// range of integers, on the host.

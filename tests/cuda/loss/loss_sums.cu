@@ -165,7 +165,7 @@ outcome run(const E& where, const L& loss, const Text& text, const Layout& layou
   for (offset_t r = 0; r < ranks; ++r) {
     const executor_array<double> derivatives(where, view.shard_tokens());
     fill(where, derivatives, 0);
-    execute(where, operation{{placed.view(), fields, {}, 0},
+    execute(where, operation{{placed.view(), fields, {}},
                              loss,
                              log_probs.data(),
                              derivatives.data(),

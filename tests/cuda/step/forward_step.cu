@@ -30,6 +30,14 @@ BOOST_AUTO_TEST_CASE(not_packed_with_documents) {
   check_loss<attention_input::mask>(nll{}, packing);
 }
 
+BOOST_AUTO_TEST_CASE(micro_batches_of_a_plan) {
+  const plain_plan plan{{{3, 5, 0}, {}, {4, 1, 2}}};
+  const packed absorbed(padding{each_multiple_of<4>{}, fixed_total<24>{}});
+  for (const auto pass : {loss_pass::fused, loss_pass::per_sequence}) {
+    check_micro_batches(nll{}, absorbed, plan, pass);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_mask_is_that_of_the_host) {
   const document_options documents{
       .end_of_document = 5, .reset_position_ids = true, .reset_attention_mask = true};

@@ -136,6 +136,45 @@ BOOST_AUTO_TEST_CASE(an_empty_order_packs_nothing) {
   BOOST_TEST(l.view().slot(1) == -1);
 }
 
+BOOST_AUTO_TEST_CASE(an_empty_order_and_a_total_leave_a_tail_of_no_sequence) {
+  const std::vector<offset_t> nobody;
+  const auto bounds = [](const auto& layout) {
+    const auto padded = layout.cu_seqlens_padded();
+    return std::vector<int>(padded.begin(), padded.end());
+  };
+  const auto check = [&](const auto& how, const std::vector<int>& lens, int total) {
+    const auto l = make_layout(lens, how, context_parallel<2>{}, {.order = nobody});
+    BOOST_TEST(bounds(l) == (std::vector<int>{0, total}), boost::test_tools::per_element());
+    BOOST_TEST(l.cu_seqlens().back() == 0);
+    BOOST_TEST(l.sequences() == 0);
+    BOOST_TEST(l.batch_size() == static_cast<offset_t>(lens.size()));
+    BOOST_TEST(l.max_seqlen() == total);
+    BOOST_TEST(l.has_padding() == (total > 0));
+    BOOST_TEST(l.has_ghost());
+  };
+  check(padding{fixed_total<16>{}}, {3, 4}, 16);
+  check(padding{fixed_total<16>{}, ghost_tail{}}, {3, 4}, 16);
+  check(padding{fixed_total<16>{}}, {}, 16);
+  check(padding{total_multiple_of<8>{}}, {3, 4}, 0);
+  // A total that the sharding does not divide is refused as ever.
+  BOOST_TEST(refusal([&] {
+               make_layout(std::array{2}, padding{fixed_total<6>{}}, context_parallel{2},
+                           {.order = nobody});
+             }).find("6") != std::string::npos);
+  // Without an order nobody is there to absorb it.
+  BOOST_TEST(refusal([&] { make_layout(std::vector<int>{}, padding{fixed_total<16>{}}); }) !=
+             "accepted");
+  std::array<std::int32_t, 2> real{9, 9};
+  std::array<std::int32_t, 2> padded{9, 9};
+  std::array<std::int32_t, 2> slot_of{9, 9};
+  const auto built = build_layout<std::int32_t>(std::array{2, 3}, padding{fixed_total<16>{}},
+                                                context_parallel<2>{}, {real, padded, {}, slot_of},
+                                                {.order = nobody});
+  BOOST_TEST(built.total == 16);
+  BOOST_TEST(padded[1] == 16);
+  BOOST_TEST(built.slot(1) == -1);
+}
+
 BOOST_AUTO_TEST_CASE(errors_name_the_row_of_the_batch) {
   BOOST_TEST(refused({1, 2, -3}, {2, 0, 1}) == "lengths[2] is -3: a length must be at least 0");
   BOOST_TEST(refused({1, 9, 3}, {2, 1}, 4) ==

@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(ids_that_a_label_cannot_hold) {
                           column_range(2), batch_view<float>(out.data(), 1, 1)),
       invalid_input, refusal);
   // Where nothing can be refused beforehand it is no ignored label either: its row is not a number.
-  const auto label = detail::counted_label<decltype(text.fields())>{text.fields(), {}, 1, 0};
+  const auto label = detail::counted_label<decltype(text.fields())>{text.fields(), {}, 1};
   BOOST_TEST(label(layout.view(), token_ref{0, 0, 2}) == -1);
 }
 

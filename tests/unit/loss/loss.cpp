@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_visits_its_targets_alone) {
   const auto fields = text.fields();
   using view_type = std::remove_const_t<decltype(view)>;
   using fields_type = std::remove_const_t<decltype(fields)>;
-  const detail::loss_source<view_type, fields_type> from{view, fields, {}, 0};
+  const detail::loss_source<view_type, fields_type> from{view, fields, {}};
   // Rows 4 to 7 are the second sequence's; its targets 1 and 3 are predicted by rows 4 and 6.
   std::vector<double> logp(8, not_a_number);
   logp[4] = -1;
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_without_targets) {
   const auto fields = text.fields();
   using view_type = std::remove_const_t<decltype(view)>;
   using fields_type = std::remove_const_t<decltype(fields)>;
-  const detail::loss_source<view_type, fields_type> from{view, fields, {}, 0};
+  const detail::loss_source<view_type, fields_type> from{view, fields, {}};
   for (const offset_t b : {0, 1}) {
     const log_prob_sequence<view_type, fields_type, no_metrics, float> s(from, b, nullptr, 1,
                                                                          nullptr);

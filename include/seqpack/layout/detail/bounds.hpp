@@ -115,6 +115,12 @@ struct bounds_rules {
   static constexpr offset_t limit = max_total<Index>;
 
   SEQPACK_HD constexpr bool absorbs() const noexcept { return has_total && !ghost; }
+  /// The same for an order of no slots: the tail, which nobody absorbs, is a ghost.
+  constexpr bounds_rules for_no_slots() const noexcept {
+    bounds_rules rules = *this;
+    rules.ghost = has_total;
+    return rules;
+  }
   SEQPACK_HD constexpr offset_t longest_allowed() const noexcept { return min_of(width, limit); }
   SEQPACK_HD constexpr offset_t padded(offset_t length) const noexcept {
     return padded_length(rounding, length);

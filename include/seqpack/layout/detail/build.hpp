@@ -133,11 +133,19 @@ void require_apart(Iterator first, offset_t batch, const slot_order& order, cons
   memory.require_apart();
 }
 
+/// The rules for the slots of an order, of which there may be none.
+template <layout_index Index, class Rounding>
+constexpr bounds_rules<Index, Rounding> rules_for(const slot_order& order,
+                                                  const bounds_rules<Index, Rounding>& rules) {
+  return order && order.size() == 0 ? rules.for_no_slots() : rules;
+}
+
 /// Checks everything, then writes all arrays. `batch` lengths begin at `first`.
 template <layout_index Index, class Rounding, class Iterator, class Storage>
 constexpr layout_sizes build(Iterator first, offset_t batch,
-                             const bounds_rules<Index, Rounding>& rules, const slot_order& order,
+                             const bounds_rules<Index, Rounding>& given, const slot_order& order,
                              const Storage& storage) {
+  const auto rules = rules_for(order, given);
   require_batch<Index>(batch);
   require_width(rules.width);
   const auto write = [&](const auto& slots) {
@@ -188,7 +196,7 @@ made_layout<Index> make_from(Iterator first, offset_t batch,
   require_batch<Index>(batch);
   const auto size = static_cast<std::size_t>(batch);
   host_arrays<Index> arrays;
-  arrays.cu_seqlens.resize((order ? order.size() : size) + 1 + rules.ghost);
+  arrays.cu_seqlens.resize((order ? order.size() : size) + 1 + rules_for(order, rules).ghost);
   arrays.cu_seqlens_padded.resize(arrays.cu_seqlens.size());
   if (order) {
     arrays.order.resize(order.size());

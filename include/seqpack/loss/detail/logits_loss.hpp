@@ -11,29 +11,30 @@
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
 #include "seqpack/exec/team.hpp"
-#include "seqpack/layout/layout_view.hpp"
 #include "seqpack/layout/place.hpp"
 #include "seqpack/logprob/logits.hpp"
 #include "seqpack/loss/detail/loss_source.hpp"
 #include "seqpack/loss/detail/tuple_rows.hpp"
+#include "seqpack/loss/detail/tuple_tokens.hpp"
 #include "seqpack/loss/loss.hpp"
 #include "seqpack/loss/sequence.hpp"
 #include "seqpack/tokens/detail/targets.hpp"
 
 namespace seqpack::detail {
 
-/// The rows of a tuple with all columns, from the ranks that have parts of them: every rank
-/// writes its own and 0 elsewhere, and the sum over the ranks is exact. Rows of targets that do not
-/// count stay 0.
-template <class View, class Fields, class T, class C>
+/// The rows of a tuple with all columns, one for each of its tokens, from the ranks that have parts of
+/// them: every rank writes its own and 0 elsewhere, and the sum over the ranks is exact. Rows of
+/// targets that do not count stay 0.
+template <class View, class Fields, class T, class C, std::size_t K>
 struct assemble_logits_operation {
   loss_source<View, Fields> from;
+  tuple_tokens<K> tuple;
   matrix_view<const T> logits;  ///< of this rank
   column_range columns;
   shard mine;
   C scale;
   bool last_row;    ///< whether the output at the last token is wanted
-  row_view<C> out;  ///< the full row, all columns
+  row_view<C> out;  ///< of the tuple's tokens, all columns
 
   offset_t rows() const noexcept { return out.rows; }
   offset_t row_bytes() const noexcept { return out.payload * offset_t{sizeof(C)}; }
@@ -52,18 +53,17 @@ struct assemble_logits_operation {
   }
 
  private:
-  /// The logits that this rank has of a row of the full row; null where they are not wanted.
-  SEQPACK_HD const T* row_to_add(offset_t row) const {
-    const token_ref token = from.view.token_at(full_row, row);
-    if (!token.real() || !counts(token)) return nullptr;
-    const offset_t own = from.view.row_of(mine, token.slot, token.index);
-    return own < 0 ? nullptr : logits.at(own);
+  /// The logits that this rank has of a token; null where it has none, or they are not wanted.
+  SEQPACK_HD const T* row_to_add(offset_t n) const {
+    const std::size_t k = tuple.sequence_at(tuple.begin, n);
+    const offset_t index = n - tuple.begin[k];
+    const offset_t own = from.view.row_of(mine, tuple.slots[k], index);
+    const bool wanted = n + 1 == tuple.begin[k + 1] ? last_row : counts(k, index + 1);
+    return own < 0 || !wanted ? nullptr : logits.at(own);
   }
-  SEQPACK_HD bool counts(const token_ref& token) const {
-    const offset_t t = token.index + 1;
-    if (t == token.length) return last_row;
-    return token_weight(from.fields, from.rule,
-                        from.first_sequence + from.view.sequence_in(token.slot), t) != 0;
+  SEQPACK_HD bool counts(std::size_t k, offset_t t) const {
+    const offset_t b = from.view.sequence_in(tuple.slots[k]);
+    return token_weight(from.fields, from.rule, b, t) != 0;
   }
 };
 
@@ -90,14 +90,15 @@ struct zero_rows_operation {
 template <class View, class Fields, class L, class C, class G>
 struct logits_loss_operation {
   loss_source<View, Fields> from;
+  tuple_tokens<tuple_size<L>> tuple;
   L loss;
-  row_view<const C> logits;  ///< the full row, all columns
+  row_view<const C> logits;  ///< of the tuple's tokens, all columns
   double* derivatives;       ///< one row of all columns, for the derivative to be written to
-  matrix_view<G> gradient;   ///< of this rank's rows, 0 so far; or of nothing
+  matrix_view<G> gradient;   ///< of this rank's rows, those of the tuple 0 so far; or of nothing
   column_range columns;
   shard mine;
   double factor;
-  double* results;
+  double* results;  ///< of all tuples
 
   using sequence_type = logits_sequence<View, Fields, typename L::metrics, C>;
 
@@ -105,16 +106,18 @@ struct logits_loss_operation {
   offset_t row_bytes() const noexcept { return logits.rows * logits.payload * offset_t{sizeof(C)}; }
   void process(offset_t, offset_t) const { (*this)(0); }
   SEQPACK_HD void operator()(offset_t) const {
-    clear_tuple_row(results, typename L::metrics{});
-    const double weight = sample_weight(from.fields, from.first_sequence);
+    double* const found = results + tuple.number * tuple_row_size<L>;
+    clear_tuple_row(found, typename L::metrics{});
+    const offset_t first = tuple.number * sequences_per_tuple<L>;
+    const double weight = sample_weight(from.fields, first);
     if (weight == 0) return;
     const auto sequence = [&](std::size_t k) {
-      return sequence_type(from, static_cast<offset_t>(k), results + 1, weight, logits.data,
-                           logits.payload);
+      return sequence_type(from, first + static_cast<offset_t>(k), found + 1, weight,
+                           logits.data + tuple.begin[k] * logits.payload, logits.payload);
     };
     const auto term = call_loss(loss, sequence, std::make_index_sequence<tuple_size<L>>{});
-    results[0] = weight * term.value;
-    if (gradient.data != nullptr && factor != 0) write(0, weight * factor, term);
+    found[0] = weight * term.value;
+    if (gradient.data != nullptr && factor != 0) write(first, weight * factor, term);
   }
 
  private:
@@ -137,7 +140,7 @@ struct logits_loss_operation {
   }
   SEQPACK_HD bool counts(offset_t b, offset_t t, offset_t length) const {
     if (t == length) return has_last_row<L>;
-    return token_weight(from.fields, from.rule, from.first_sequence + b, t) != 0;
+    return token_weight(from.fields, from.rule, b, t) != 0;
   }
 };
 

@@ -53,6 +53,22 @@ void require_loss_fields(const View& view, const Fields& fields, field_tags<Tags
   (require_batch_field<E>(Tags{}, view, fields), ...);
 }
 
+/// \throws invalid_input where an order has some sequences of a tuple, and leaves others out.
+/// \param size how many sequences a tuple has
+template <class View>
+void require_whole_tuples(const View& view, offset_t size) {
+  if (size == 1 || view.slot_of == nullptr) return;
+  for (offset_t b = 0; b < view.batch; ++b) {
+    const offset_t first = b - b % size;
+    if ((view.slot(b) < 0) == (view.slot(first) < 0)) continue;
+    const bool first_missing = view.slot(first) < 0;
+    reject({"sequence ", first_missing ? first : b}, "left out of the order",
+           {"the loss takes sequences ", first, " to ", first + size - 1,
+            " together: the order must have all of them or none"});
+  }
+}
+
+/// \param view of the layout on the host
 /// \throws invalid_input for a batch that a loss cannot be evaluated on, on this rank.
 template <executor E, class L, class View, class Fields>
 void require_loss_batch(const View& view, const Fields& fields) {
@@ -65,10 +81,7 @@ void require_loss_batch(const View& view, const Fields& fields) {
            "it must be a multiple of " + std::to_string(sequences_per_tuple<L>) +
                ", the sequences that the loss takes together");
   }
-  if (view.slot_of != nullptr) {
-    reject("order of the layout", "given",
-           "a loss takes the sequences of the batch in their order");
-  }
+  require_whole_tuples(view, sequences_per_tuple<L>);
 }
 
 /// \throws invalid_input for targets that are not in the vocabulary, where they can be read.
@@ -76,7 +89,7 @@ template <executor E, class L, class View, class Fields>
 void require_loss_targets(const View& view, const Fields& fields, const document_rule& rule,
                           offset_t vocabulary) {
   if constexpr (host_executor<E> && L::input == loss_input::next_token_logprobs) {
-    require_known_targets(view, counted_label<Fields>{fields, rule, sequences_per_tuple<L>, 0},
+    require_known_targets(view, counted_label<Fields>{fields, rule, sequences_per_tuple<L>},
                           vocabulary);
   }
 }

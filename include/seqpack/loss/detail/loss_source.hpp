@@ -18,7 +18,6 @@ struct loss_source {
   View view;
   Fields fields;
   document_rule rule;
-  offset_t first_sequence;  ///< of the fields, which is sequence 0 of the layout
 };
 
 }  // namespace seqpack::detail

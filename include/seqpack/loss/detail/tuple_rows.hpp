@@ -23,6 +23,22 @@ SEQPACK_HD void clear_tuple_row(double* row, metric_list<M...>) {
   ((row[++k] = metric_math::neutral(M::kind)), ...);
 }
 
+/// Rows of nothing, for tuples that are not evaluated.
+template <class L>
+struct clear_tuples_operation {
+  double* tuples;
+  offset_t count;
+
+  offset_t rows() const noexcept { return count; }
+  offset_t row_bytes() const noexcept { return tuple_row_size<L> * offset_t{sizeof(double)}; }
+  void process(offset_t first, offset_t last) const {
+    for (; first < last; ++first) (*this)(first);
+  }
+  SEQPACK_HD void operator()(offset_t n) const {
+    clear_tuple_row(tuples + n * tuple_row_size<L>, typename L::metrics{});
+  }
+};
+
 /// How a column of rows is combined.
 template <metric... M>
 SEQPACK_HD constexpr metric_kind kind_of_column(offset_t column, metric_list<M...>) {

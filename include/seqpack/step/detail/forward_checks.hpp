@@ -64,6 +64,16 @@ void require_model_fields(const View& view, const Fields& fields, field_tags<Tag
    ...);
 }
 
+/// The layout of a batch, on the host.
+template <class Setup, batch B>
+auto step_layout(const Setup& setup, const B& batch, offset_t width) {
+  if constexpr (ordered_batch<B>) {
+    return setup.packing().layout_of(std::invoke(setup.lengths(), batch), width, order_of(batch));
+  } else {
+    return setup.packing().layout_of(std::invoke(setup.lengths(), batch), width);
+  }
+}
+
 /// Checks everything about a batch and returns its layout on the host.
 template <class L, class Model, executor E, class Setup, batch B>
 auto checked_step_layout(const E& where, const Setup& setup, const B& batch,
@@ -72,8 +82,7 @@ auto checked_step_layout(const E& where, const Setup& setup, const B& batch,
   require_counts(step_counts<L>(options));
   reciprocal(options.temperature);
   const auto fields = batch.fields();
-  auto layout = setup.packing().layout_of(std::invoke(setup.lengths(), batch),
-                                          batch_width(tokens_of(input_ids, fields)));
+  auto layout = step_layout(setup, batch, batch_width(tokens_of(input_ids, fields)));
   require_equal(alone, "context-parallel size of the packing", layout.view().cp.size(),
                 setup.cp().size(), "the ranks of the group");
   require_loss_batch<E, L>(layout.view(), fields);

@@ -81,14 +81,13 @@ template <class Fields>
 struct counted_label {
   Fields fields;
   document_rule rule;
-  offset_t tuple;           ///< sequences of one loss term: the mask of the first one decides
-  offset_t first_sequence;  ///< of the fields, which is sequence 0 of the layout
+  offset_t tuple;  ///< sequences of one loss term: the mask of the first one decides
 
   template <class View>
   SEQPACK_HD std::int64_t operator()(const View& view, const token_ref& token) const {
     const offset_t s = token.index + 1;
     if (s >= token.length) return ignored_label;
-    const offset_t b = first_sequence + view.sequence_in(token.slot);
+    const offset_t b = view.sequence_in(token.slot);
     if (!counts(b, s)) return ignored_label;
     // An id that is no token must not pass for a label that is to be ignored.
     const auto id = token_value<std::int64_t>(input_ids, fields, b, s, -1);
@@ -107,8 +106,8 @@ using id_number =
                            input_ids, std::declval<const Fields&>()))>::value_type>,
                        std::uint64_t, std::int64_t>;
 
-/// \throws invalid_input for a target that is not in the vocabulary. Host only; the
-/// fields begin with sequence 0 of the layout.
+/// \throws invalid_input for a target that is not in the vocabulary, of the sequences that are
+/// packed. Host only.
 template <class View, class Fields>
 void require_known_targets(const View& view, const counted_label<Fields>& label,
                            offset_t vocabulary) {
