@@ -24,6 +24,14 @@ struct sequence_piece {
   friend constexpr bool operator==(const sequence_piece&, const sequence_piece&) = default;
 };
 
+/// The lengths of pieces, as make_layout wants them. Allocates them.
+constexpr std::vector<offset_t> piece_lengths(std::span<const sequence_piece> pieces) {
+  std::vector<offset_t> lengths;
+  lengths.reserve(pieces.size());
+  for (const sequence_piece& piece : pieces) lengths.push_back(piece.length);
+  return lengths;
+}
+
 /// Which sequences share a packed row, and in which slots: two arrays, the sequences of all rows, one
 /// row after another, and where each row begins. A row makes the order of a layout:
 ///
@@ -75,12 +83,7 @@ class row_plan {
   /// those of sequence 1, and so on. Else empty, and the entries number sequences.
   constexpr std::span<const sequence_piece> pieces() const noexcept { return pieces_; }
   /// The lengths of the pieces, as make_layout wants them. Allocates them.
-  constexpr std::vector<offset_t> piece_lengths() const {
-    std::vector<offset_t> lengths;
-    lengths.reserve(pieces_.size());
-    for (const sequence_piece& piece : pieces_) lengths.push_back(piece.length);
-    return lengths;
-  }
+  constexpr std::vector<offset_t> piece_lengths() const { return seqpack::piece_lengths(pieces()); }
 
   friend constexpr bool operator==(const row_plan&, const row_plan&) = default;
 
