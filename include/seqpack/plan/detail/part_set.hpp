@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -14,15 +15,26 @@
 
 namespace seqpack::detail {
 
-/// A unit goes from one part to another and, where one is taken for it, that one the other way.
+/// No unit, one, or two.
+struct few_units {
+  std::array<row_number, 2> units{no_row, no_row};
+
+  constexpr few_units() = default;
+  constexpr few_units(row_number one, row_number other = no_row) : units{one, other} {}
+  constexpr offset_t count() const noexcept {
+    return (units[0] != no_row) + offset_t{units[1] != no_row};
+  }
+};
+
+/// Units go from one part to another, and those that are taken for them the other way.
 struct unit_exchange {
   row_number from = no_row;
   row_number to = no_row;
-  row_number given = no_row;
-  row_number taken = no_row;
+  few_units given;
+  few_units taken;
   offset_t difference = 0;  ///< what `from` loses and `to` gains
 
-  constexpr explicit operator bool() const noexcept { return given != no_row; }
+  constexpr explicit operator bool() const noexcept { return given.count() > 0; }
 };
 
 /// Units in parts. Those of a part are sorted by a key, their costs or their contents, so that what comes
@@ -81,23 +93,48 @@ class part_set {
     part_of_[nth(unit)] = to;
   }
   constexpr void apply(const unit_exchange& e) {
-    move(e.given, e.to);
-    if (e.taken != no_row) move(e.taken, e.from);
+    for (const row_number unit : e.given.units) {
+      if (unit != no_row) move(unit, e.to);
+    }
+    for (const row_number unit : e.taken.units) {
+      if (unit != no_row) move(unit, e.from);
+    }
   }
 
   /// The move or swap between two parts whose difference of keys, from 1 to `most`, is nearest to
   /// `wanted`; of equally near ones, the first found. `to` keeps the limits, and so does `from` where its
   /// content would grow.
   constexpr unit_exchange find(row_number from, row_number to, offset_t wanted, offset_t most) {
-    search s{.found = {.from = from, .to = to}, .wanted = wanted, .most = most};
+    search s{.found = {from, to, {}, {}}, .wanted = wanted, .most = most};
     if (most < 1) return s.found;
     const keyed_units& givable = (*this)[from].units;
     if ((*this)[to].count() < limits_.most_units) {
-      for_each_near(givable, wanted, [&](row_number unit) { consider(s, unit, no_row); });
+      for_each_near(givable, wanted, [&](row_number unit) { consider(s, unit, {}); });
     }
     for (auto given = givable.rbegin(); given != givable.rend() && s.distance > 0; ++given) {
       for_each_near((*this)[to].units, given->first - wanted,
                     [&](row_number unit) { consider(s, given->second, unit); });
+    }
+    return s.found;
+  }
+
+  /// The same for exchanges of up to two units for up to two, where there are few enough of them: what
+  /// this costs grows with the square.
+  constexpr unit_exchange find_pairs(row_number from, row_number to, offset_t wanted,
+                                     offset_t most) {
+    constexpr offset_t few = 48;
+    constexpr std::size_t few_in_all = 1024;
+    search s{.found = {from, to, {}, {}}, .wanted = wanted, .most = most};
+    if (most < 1 || part_of_.size() > few_in_all) return s.found;
+    if ((*this)[from].count() > few || (*this)[to].count() > few) return s.found;
+    const keyed_pairs given = pairs_of((*this)[from].units);
+    const keyed_pairs taken = pairs_of((*this)[to].units);
+    searches_ += static_cast<offset_t>(given.size() + taken.size());
+    for (const keyed_pair& g : given) {
+      auto above = std::lower_bound(taken.begin(), taken.end(), g.key - wanted,
+                                    [](const keyed_pair& t, offset_t key) { return t.key < key; });
+      if (above != taken.end()) consider(s, g.units, above->units);
+      if (above != taken.begin()) consider(s, g.units, (--above)->units);
     }
     return s.found;
   }
@@ -123,14 +160,43 @@ class part_set {
     for (int k = 0; k < few && below != units.begin(); ++k) f((--below)->second);
   }
 
-  constexpr void consider(search& s, row_number given, row_number taken) const {
-    const bool swap = taken != no_row;
-    const offset_t difference = keys_[nth(given)] - (swap ? keys_[nth(taken)] : 0);
+  struct keyed_pair {
+    offset_t key;
+    few_units units;
+  };
+  using keyed_pairs = std::vector<keyed_pair>;
+  /// No unit, every unit and every two, by what their keys sum up to.
+  constexpr keyed_pairs pairs_of(const keyed_units& units) const {
+    keyed_pairs pairs{{0, {}}};
+    for (std::size_t a = 0; a < units.size(); ++a) {
+      pairs.push_back({units[a].first, units[a].second});
+      for (std::size_t b = 0; b < a; ++b) {
+        pairs.push_back({units[a].first + units[b].first, {units[a].second, units[b].second}});
+      }
+    }
+    std::sort(pairs.begin(), pairs.end(), [](const keyed_pair& a, const keyed_pair& b) {
+      return a.key != b.key ? a.key < b.key : a.units.units < b.units.units;
+    });
+    return pairs;
+  }
+
+  constexpr offset_t sum(std::span<const offset_t> numbers, const few_units& units) const {
+    offset_t result = 0;
+    for (const row_number unit : units.units) result += unit == no_row ? 0 : numbers[nth(unit)];
+    return result;
+  }
+
+  constexpr void consider(search& s, const few_units& given, const few_units& taken) const {
+    const offset_t difference = sum(keys_, given) - sum(keys_, taken);
     const offset_t distance = difference < s.wanted ? s.wanted - difference : difference - s.wanted;
     if (difference < 1 || difference > s.most || distance >= s.distance) return;
-    const offset_t content = contents_[nth(given)] - (swap ? contents_[nth(taken)] : 0);
-    if ((*this)[s.found.to].content + content > limits_.room) return;
-    if (content < 0 && (*this)[s.found.from].content - content > limits_.room) return;
+    const offset_t content = sum(contents_, given) - sum(contents_, taken);
+    const offset_t count = given.count() - taken.count();
+    const part& from = (*this)[s.found.from];
+    const part& to = (*this)[s.found.to];
+    if (to.content + content > limits_.room || to.count() + count > limits_.most_units) return;
+    if (content < 0 && from.content - content > limits_.room) return;
+    if (count < 0 && from.count() - count > limits_.most_units) return;
     s.distance = distance;
     s.found.given = given;
     s.found.taken = taken;

@@ -114,7 +114,10 @@ class step_balance {
     for (bool improved = true; improved && cost_ > enough;) {
       improved = false;
       for (offset_t step = 0; step < steps() && cost_ > enough; ++step) {
-        while (cost_ > enough && improve_step(step)) improved = true;
+        while (cost_ > enough &&
+               (improve_step(step, &part_set::find) || improve_step(step, &part_set::find_pairs))) {
+          improved = true;
+        }
       }
       sort();
     }
@@ -164,8 +167,10 @@ class step_balance {
 
   /// Makes the dearest part of a step cheaper, at the cost of a part that does not become the dearest of
   /// its own step by that.
+  /// \param find which exchanges of two parts are looked at
   /// \returns whether that was possible
-  constexpr bool improve_step(offset_t step) {
+  constexpr bool improve_step(offset_t step, unit_exchange (part_set::*find)(row_number, row_number,
+                                                                             offset_t, offset_t)) {
     const row_number from = dearest_in(step);
     const offset_t cost = parts_[from].cost;
     const bool only_one = alone_in(step, from);
@@ -181,7 +186,7 @@ class step_balance {
                                                           : dearest_[nth(other)];
         const offset_t most = limit - parts_[to].cost;
         const offset_t wanted = other == step ? (cost - parts_[to].cost + 1) / 2 : most;
-        const unit_exchange e = parts_.find(from, to, wanted, most);
+        const unit_exchange e = (parts_.*find)(from, to, wanted, most);
         if (!e) continue;
         const offset_t left = cost - e.difference;
         const offset_t becomes =

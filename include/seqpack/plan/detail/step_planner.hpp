@@ -11,6 +11,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/plan/detail/balance.hpp"
 #include "seqpack/plan/detail/decreasing.hpp"
 #include "seqpack/plan/detail/differencing.hpp"
 #include "seqpack/plan/detail/part_set.hpp"
@@ -35,13 +36,18 @@ struct planned_steps {
 /// Plans micro-batches in three stages. The number of steps: the fewest for which largest differencing
 /// of the contents, evened out, keeps the limits, or else for which bin packing does. Then candidates
 /// for so many micro-batches, each improved by moves and swaps: largest differencing of the costs,
-/// evened out; of the contents; of the costs into fewer micro-batches, the others being empty; bin packing.
-/// The one whose steps cost least wins. At last, which rank gets which micro-batch.
+/// evened out; of the contents; of the costs into fewer micro-batches, the others being empty; of few
+/// units also the dearest first into the cheapest micro-batch with room; bin packing. The one whose
+/// steps cost least wins. At last, which rank gets which micro-batch.
 class step_planner {
  public:
   constexpr step_planner(std::span<const offset_t> contents, std::span<const offset_t> costs,
                          const row_limits& limits, const step_shape& shape)
-      : contents_(contents), costs_(costs), limits_(limits), shape_(shape) {}
+      : contents_(contents),
+        costs_(costs),
+        limits_(limits),
+        shape_(shape),
+        few_units_(contents.size() <= 1024) {}
 
   constexpr planned_steps plan() {
     if (contents_.empty()) return {};
@@ -138,14 +144,21 @@ class step_planner {
       dearest = max_of(dearest, cost);
     }
     enough_ = max_of(divided_up(total, shape_.ranks), dearest);
-    enough_ += enough_ >> 20;  // no plan is better by more than a millionth
+    // No plan is better by more than a millionth or, where each try costs milliseconds, 1 in 16,384.
+    enough_ += enough_ >> (few_units_ ? 20 : 14);
     const bool same = std::equal(costs_.begin(), costs_.end(), contents_.begin());
-    const std::vector<sized_unit> by_cost = same ? units_ : sorted(costs_);
+    std::vector<sized_unit> by_cost = units_;
+    if (!same) by_cost = sorted(costs_);
     if (!same) try_candidate(differenced(costs_, by_cost, parts()));
     try_candidate(std::move(by_content_));
     // Steps that may as well stay empty.
     if (fewest_steps_ < steps_ && best_cost_ > enough_) {
       try_candidate(differenced(costs_, by_cost, fewest_steps_ * shape_.ranks));
+    }
+    if (best_cost_ <= enough_) return;
+    if (few_units_) {
+      parts_of_units greedy = dearest_first(contents_, costs_, limits_, parts());
+      if (!greedy.empty()) try_candidate(std::move(greedy));
     }
     if (best_cost_ <= enough_) return;
     if (packed_.empty()) pack();
@@ -188,6 +201,7 @@ class step_planner {
   std::span<const offset_t> costs_;
   row_limits limits_;
   step_shape shape_;
+  bool few_units_;
   std::vector<sized_unit> units_;  ///< by content
   offset_t fewest_steps_ = 0;      ///< below which no plan comes, whatever the multiple
   offset_t steps_ = 0;
