@@ -18,15 +18,6 @@
 
 namespace seqpack::detail {
 
-/// Units sorted by size or by cost.
-constexpr std::vector<sized_unit> sorted_units(std::span<const offset_t> sizes) {
-  std::vector<sized_unit> units;
-  units.reserve(sizes.size());
-  for (const offset_t size : sizes) units.push_back({size, static_cast<row_number>(units.size())});
-  sort_decreasing(units);
-  return units;
-}
-
 /// The row of each unit, by number, from that of each in another order.
 constexpr std::vector<row_number> by_unit(std::span<const sized_unit> units,
                                           std::span<const row_number> row_of) {
