@@ -350,6 +350,21 @@ BOOST_AUTO_TEST_CASE(a_forged_state_is_looked_at_too) {
   BOOST_TEST(forged(first - 2, -1).starts_with("next number of the state is -1: "));
 }
 
+BOOST_AUTO_TEST_CASE(rows_are_taken_in_the_order_in_which_they_were_made) {
+  row_packer packer = packer_of(10, {.look_ahead = 0});
+  offset_t pushed = 0;
+  offset_t taken = 0;
+  for (int i = 0; i < 300; ++i) {
+    for (int k = i % 4; k >= 0; --k) packer.push(1 + pushed++ % 10);
+    for (int k = i % 3; k > 0; --k) {
+      const auto next = packer.take();
+      if (next) BOOST_REQUIRE((*next == row{{taken, 0, 1 + taken % 10}}));
+      taken += next.has_value();
+    }
+    BOOST_REQUIRE(packer.ready() == pushed - taken);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_new_stream_may_begin) {
   row_packer packer = packer_of(10, {});
   packer.push(4);

@@ -131,6 +131,31 @@ BOOST_AUTO_TEST_CASE(sizes_are_sorted_and_equal_ones_keep_their_order) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(units_are_counted_where_sizes_are_small) {
+  std::mt19937 random(2);
+  for (const std::size_t count : {0u, 1u, 600u}) {
+    for (const offset_t largest : {0, 1, 599, 600, 601, 100'000}) {
+      for (const int shift : {0, 3}) {
+        std::vector<offset_t> sizes(count);
+        for (offset_t& s : sizes) {
+          s = std::uniform_int_distribution<offset_t>(0, largest)(random) << shift;
+        }
+        const std::vector<sized_unit> units = sorted_units(sizes, shift);
+        BOOST_REQUIRE(units.size() == count);
+        std::set<row_number> seen;
+        for (std::size_t k = 0; k < count; ++k) {
+          BOOST_REQUIRE(units[k].size << shift == sizes[static_cast<std::size_t>(units[k].unit)]);
+          seen.insert(units[k].unit);
+          if (k == 0) continue;
+          BOOST_REQUIRE((units[k - 1].size > units[k].size || (units[k - 1].size == units[k].size &&
+                                                               units[k - 1].unit < units[k].unit)));
+        }
+        BOOST_REQUIRE(seen.size() == count);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(arrays_and_trees_of_rooms_give_the_same_rows) {
   std::mt19937 random(1);
   for (int i = 0; i < 50; ++i) {
