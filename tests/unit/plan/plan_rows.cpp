@@ -258,6 +258,11 @@ BOOST_AUTO_TEST_CASE(sums_of_the_largest_lengths_do_not_wrap) {
       refused(lengths, max_tokens, {.method = plan_method::balanced}) ==
       "sum of the costs is 2306124484190404608: it must be at most 2305843009213693952; smaller "
       "weights help");
+  // All would share a row if only costs counted.
+  const sequence_cost one = [](offset_t) { return offset_t{1}; };
+  BOOST_TEST(plan_rows(lengths, max_tokens, no_padding{}, alone,
+                       {.method = plan_method::balanced, .cost = one})
+                 .rows() == 70'000);
   const any_padding large = padding{each_multiple_of<>{max_tokens}};
   BOOST_TEST(
       refusal([&] { plan_rows(std::array{1, 1}, max_tokens, large, alone, {.tuple = 2}); }) ==

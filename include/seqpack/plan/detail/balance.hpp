@@ -12,20 +12,12 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/plan/detail/decreasing.hpp"
 #include "seqpack/plan/detail/differencing.hpp"
 #include "seqpack/plan/detail/rooms.hpp"
 
 namespace seqpack::detail {
-
-/// Units sorted by size or by cost.
-constexpr std::vector<sized_unit> sorted_units(std::span<const offset_t> sizes) {
-  std::vector<sized_unit> units;
-  units.reserve(sizes.size());
-  for (const offset_t size : sizes) units.push_back({size, static_cast<row_number>(units.size())});
-  sort_decreasing(units);
-  return units;
-}
 
 /// The row of each unit, by number, from that of each in another order.
 constexpr std::vector<row_number> by_unit(std::span<const sized_unit> units,
@@ -36,9 +28,9 @@ constexpr std::vector<row_number> by_unit(std::span<const sized_unit> units,
 }
 
 struct exchange_result {
-  bool fits;     ///< every row is within the limits
-  bool optimal;  ///< no rows cost less
-  offset_t largest_cost;
+  bool fits = false;     ///< every row is within the limits
+  bool optimal = false;  ///< no rows cost less
+  offset_t largest_cost = 0;
 };
 
 /// Rows whose units move and change places, so that the dearest row becomes cheaper.
@@ -57,8 +49,9 @@ class exchange {
   }
 
   /// Of the dearest row and the cheapest one that can help, whichever move of a unit or swap of two
-  /// comes closest to making them equal; again and again, until none helps or the work is as much as
-  /// some passes over all units. Every step makes the sum of the squares of the costs less.
+  /// comes closest to making them equal; where none helps, the units of such two rows are parted anew.
+  /// Again and again, until nothing helps or the work is as much as some passes over all units. Every
+  /// step makes the sum of the squares of the costs less.
   constexpr exchange_result run() {
     offset_t total = 0;
     for (const offset_t cost : costs_) total += cost;
@@ -272,6 +265,12 @@ constexpr std::vector<row_number> dearest_first(std::span<const offset_t> conten
   return row_of;
 }
 
+constexpr offset_t content_sum(std::span<const offset_t> contents) {
+  offset_t sum = 0;
+  for (const offset_t content : contents) sum = min_of(sum + content, saturated_sum);
+  return sum;
+}
+
 /// The row of each unit, for rows of about the same cost: by differencing and, where that leaves
 /// something to gain or holds too much in a row, the dearest units first, or as the units are packed.
 /// \param packed of all units, by size
@@ -284,12 +283,18 @@ constexpr std::vector<row_number> balanced(std::span<const offset_t> contents,
     exchange e(contents, costs, limits, rows, row_of);
     return e.run();
   };
-  std::vector<row_number> best = differencing(costs, rows).run(sorted_units(costs));
-  const exchange_result found = improve(best);
-  if (found.fits && found.optimal) return best;
+  std::vector<row_number> best;
+  exchange_result found;
+  // Differencing knows nothing of contents: a row may get all of them, and their sum must not wrap.
+  if (content_sum(contents) < saturated_sum) {
+    best = differencing(costs, rows).run(sorted_units(costs));
+    found = improve(best);
+    if (found.fits && found.optimal) return best;
+  }
   std::vector<row_number> other = dearest_first(contents, costs, limits, rows);
   if (other.empty()) other = std::move(packed);
-  if (improve(other).largest_cost < found.largest_cost || !found.fits) best = std::move(other);
+  const exchange_result of_other = improve(other);
+  if (!found.fits || of_other.largest_cost < found.largest_cost) best = std::move(other);
   return best;
 }
 
