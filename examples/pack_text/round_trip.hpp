@@ -1,8 +1,10 @@
-// Packs a batch into the shards of all ranks, brings it back, and checks every step.
+// Plans the rows of a batch, packs each into the shards of all ranks, brings it back, and checks every
+// step.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <numeric>
 #include <seqpack/seqpack.hpp>
 #include <span>
@@ -20,18 +22,26 @@ struct scenario {
   offset_t cp = 1;
   seqpack::padding_numbers numbers;
   bool ghost_tail = false;
+  offset_t row = 0;  ///< tokens that a row holds
 
-  offset_t sequences = 0;
-  offset_t real_tokens = 0;
+  offset_t rows = 0;
   offset_t padded_tokens = 0;
+  offset_t rows_in_order = 0;  ///< of neighbours, which were counted and not packed
+  offset_t tokens_in_order = 0;
   double pack_seconds = 0;
   double unpack_seconds = 0;
   double bytes_packed = 0;
   double bytes_unpacked = 0;
 };
 
+/// The least capacity of a row that has room for so many tokens, and that a padding lets it have.
+inline offset_t row_capacity(const seqpack::padding_numbers& numbers, offset_t tokens) {
+  return seqpack::round_up(seqpack::round_up(tokens, numbers.each), numbers.total_multiple);
+}
+
 /// The paddings that are compared, for every context-parallel size.
-inline std::vector<scenario> make_scenarios(offset_t total_multiple) {
+/// \param tokens that a row has room for, or a few more
+inline std::vector<scenario> make_scenarios(offset_t total_multiple, offset_t tokens) {
   std::vector<scenario> scenarios;
   for (const offset_t cp : {1, 2, 4, 8}) {
     // The least that the zigzag sharding can cut.
@@ -58,7 +68,14 @@ inline std::vector<scenario> make_scenarios(offset_t total_multiple) {
     scenarios.push_back({.padding = name, .cp = cp, .numbers = total});
     scenarios.push_back(
         {.padding = name + ", ghost", .cp = cp, .numbers = total, .ghost_tail = true});
+
+    // One shape for all rows.
+    const offset_t row = row_capacity({.each = least, .fixed_total = {}}, tokens);
+    scenarios.push_back({.padding = each + ", row of " + std::to_string(row),
+                         .cp = cp,
+                         .numbers = {.each = least, .fixed_total = row}});
   }
+  for (scenario& s : scenarios) s.row = row_capacity(s.numbers, tokens);
   return scenarios;
 }
 
@@ -133,9 +150,29 @@ void check_shards(const Executor& where, const Layout& layout, const batch& text
   }
 }
 
+/// Whether the sequences of a row came back, and nothing stands where the others were.
+inline bool row_came_back(const batch& text, const workspace& w, std::span<const offset_t> row) {
+  std::vector<bool> packed(to_size(text.size()));
+  for (const offset_t b : row) packed[to_size(b)] = true;
+  const auto same = [&](const auto& all, const auto& unpacked, std::size_t width) {
+    for (std::size_t b = 0; b < packed.size(); ++b) {
+      const auto first = unpacked.begin() + static_cast<std::ptrdiff_t>(b * width);
+      const auto last = first + static_cast<std::ptrdiff_t>(width);
+      const bool holds =
+          packed[b] ? std::equal(first, last, all.begin() + static_cast<std::ptrdiff_t>(b * width))
+                    : std::all_of(first, last, [](auto value) { return value == 0; });
+      if (!holds) return false;
+    }
+    return true;
+  };
+  return same(text.ids, w.unpacked_ids, to_size(text.width)) &&
+         same(text.features, w.unpacked_features, to_size(text.width * feature_count));
+}
+
+/// Packs one row, and brings it back into [B, S].
 template <class Executor, class Layout>
-void run_layout(const Executor& where, const Layout& layout, const batch& text, workspace& w,
-                scenario& s, int repeats) {
+void run_row(const Executor& where, const Layout& layout, std::span<const offset_t> row,
+             const batch& text, workspace& w, scenario& s, int repeats) {
   w.resize(layout.total_tokens(), layout.shard_tokens(), text.positions());
 
   // Two tensors of different types, payloads and pad values in one call each way.
@@ -153,18 +190,38 @@ void run_layout(const Executor& where, const Layout& layout, const batch& text, 
                                            feature_count)));
   });
 
-  require(w.unpacked_ids == text.ids, s, "the ids came back changed");
-  require(w.unpacked_features == text.features, s, "the features came back changed");
+  require(row_came_back(text, w, row), s, "a row came back changed");
   require(std::count(w.ids.begin(), w.ids.end(), padding_id) ==
               layout.total_tokens() - layout.real_tokens(),
           s, "the packed row holds the wrong number of padding tokens");
   check_shards(where, layout, text, w, s);
 
-  s.sequences += layout.batch_size();
-  s.real_tokens += layout.real_tokens();
   s.padded_tokens += layout.total_tokens();
   s.bytes_packed += static_cast<double>(token_bytes * layout.total_tokens());
   s.bytes_unpacked += static_cast<double>(token_bytes * text.positions());
+}
+
+/// Plans the rows of a batch, and packs each of them.
+template <class Executor, class Padding>
+void run_plan(const Executor& where, const batch& text, const Padding& padding, workspace& w,
+              scenario& s, int repeats) {
+  const seqpack::context_parallel cp(s.cp);
+  const seqpack::row_plan plan = seqpack::plan_rows(text.lengths, s.row, padding, cp);
+  seqpack::require_plan(plan, text.lengths, s.row, padding, cp);  // each sequence once
+  for (offset_t k = 0; k < plan.rows(); ++k) {
+    const auto layout = seqpack::make_layout(text.lengths, padding, cp,
+                                             {.width = text.width, .order = plan.row(k)});
+    run_row(where, layout, plan.row(k), text, w, s, repeats);
+  }
+  s.rows += plan.rows();
+
+  const auto in_order = seqpack::plan_rows(text.lengths, s.row, padding, cp,
+                                           {.method = seqpack::plan_method::in_order});
+  s.rows_in_order += in_order.rows();
+  for (const offset_t tokens :
+       seqpack::summary_of(in_order, text.lengths, s.row, padding, cp).row_tokens) {
+    s.tokens_in_order += tokens;
+  }
 }
 
 /// Runs a scenario over one batch and adds to its measurements.
@@ -172,11 +229,7 @@ void run_layout(const Executor& where, const Layout& layout, const batch& text, 
 template <class Executor>
 void run_scenario(const Executor& where, const batch& text, workspace& w, scenario& s,
                   int repeats) {
-  const auto with = [&](const auto& padding) {
-    const auto layout = seqpack::make_layout(text.lengths, padding, seqpack::context_parallel(s.cp),
-                                             {.width = text.width});
-    run_layout(where, layout, text, w, s, repeats);
-  };
+  const auto with = [&](const auto& padding) { run_plan(where, text, padding, w, s, repeats); };
   if (s.ghost_tail) {
     seqpack::with_padding<seqpack::ghost_tail>(s.numbers, with);
   } else {
