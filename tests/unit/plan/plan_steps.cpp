@@ -478,6 +478,12 @@ BOOST_AUTO_TEST_CASE(the_largest_numbers_do_not_wrap) {
   BOOST_TEST(plan.steps() == 8);
   const sequence_cost dear = [](offset_t) { return max_cost / 64; };
   BOOST_TEST(planned(lengths, max_tokens, 8, {.cost = dear}).steps() == 8);
+  // Together more than 64 bits hold, and for nothing.
+  const numbers endless(40'000, max_tokens);
+  const sequence_cost nothing = [](offset_t) { return offset_t{0}; };
+  const step_plan alone_each = planned(endless, max_tokens, 8, {.cost = nothing});
+  BOOST_TEST(alone_each.steps() == 5'000);
+  require_plan(alone_each, endless, max_tokens);
 }
 
 BOOST_AUTO_TEST_CASE(adopted_plans_are_checked) {

@@ -11,6 +11,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/plan/detail/balance.hpp"
 #include "seqpack/plan/detail/decreasing.hpp"
 #include "seqpack/plan/detail/differencing.hpp"
@@ -118,6 +119,8 @@ class step_planner {
   constexpr std::optional<parts_of_units> differenced(std::span<const offset_t> numbers,
                                                       std::span<const sized_unit> sorted,
                                                       offset_t parts) const {
+    // It knows no limits: a part may get all contents, and their sum must not wrap.
+    if (content_sum(contents_) >= saturated_sum) return std::nullopt;
     parts_of_units part_of = differencing(numbers, parts).run(sorted);
     if (within_limits(part_of, parts)) return part_of;
     part_set set(contents_, costs_, contents_, std::move(part_of), parts, limits_);
