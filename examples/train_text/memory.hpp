@@ -60,8 +60,7 @@ double bytes_of_rank(const corpus& text, const options& o, const Padding& paddin
       table_count * row_bytes * static_cast<double>(context_rows(o.buckets).count());
   const double tokens =
       static_cast<double>(longest_row + sizes.unpacked) / static_cast<double>(o.cp);
-  return tables + token_bytes * sizes.positions +
-         tokens * (row_bytes + token_bytes + loss_bytes);
+  return tables + token_bytes * sizes.positions + tokens * (row_bytes + token_bytes + loss_bytes);
 }
 
 }  // namespace train_text

@@ -18,9 +18,9 @@ namespace train_text {
 inline seqpack::step_plan dealt(const seqpack::row_plan& rows, offset_t ranks) {
   std::vector<offset_t> bounds(rows.bounds().begin(), rows.bounds().end());
   while ((static_cast<offset_t>(bounds.size()) - 1) % ranks != 0) bounds.push_back(bounds.back());
-  return {{std::vector<offset_t>(rows.sequences().begin(), rows.sequences().end()),
-           std::move(bounds)},
-          ranks};
+  return {
+      {std::vector<offset_t>(rows.sequences().begin(), rows.sequences().end()), std::move(bounds)},
+      ranks};
 }
 
 /// Rows of so many sequences each.
@@ -47,7 +47,8 @@ struct planner {
         return dealt(seqpack::plan_rows(lengths, row, padding, cp,
                                         {.method = seqpack::plan_method::in_order}),
                      ranks);
-      case planning::none: return dealt(rows_of(static_cast<offset_t>(lengths.size()), batch), ranks);
+      case planning::none:
+        return dealt(rows_of(static_cast<offset_t>(lengths.size()), batch), ranks);
       case planning::balanced: break;
     }
     return seqpack::plan_steps(lengths, row, ranks, padding, cp);

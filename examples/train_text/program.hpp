@@ -56,13 +56,12 @@ outcome train_model(const E& where, grid<C>& ranks, const corpus& text, const op
   const seqpack::padding padding{seqpack::each_multiple_of<>{each},
                                  seqpack::total_multiple_of<>{total}};
   const offset_t row =
-      o.row > 0 ? o.row
-                : seqpack::round_up(2 * seqpack::round_up(longest_of(text), each), total);
+      o.row > 0 ? o.row : seqpack::round_up(2 * seqpack::round_up(longest_of(text), each), total);
   if constexpr (seqpack::host_executor<E>) {  // a device refuses by itself what it has not
     seqpack::together(ranks.tp, ranks.replicas, "memory", [&] {
-      text_tools::require_memory("memory for the training",
-                                 static_cast<double>(ranks_of_machine) *
-                                     bytes_of_rank(text, o, padding, cp, row));
+      text_tools::require_memory(
+          "memory for the training",
+          static_cast<double>(ranks_of_machine) * bytes_of_rank(text, o, padding, cp, row));
     });
   }
   const auto setup_of = [&](const auto& packing) {

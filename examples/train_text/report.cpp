@@ -198,8 +198,9 @@ void print_speeds(std::ostream& out, std::span<const speed> speeds, std::int64_t
   for (const speed& s : speeds) {
     const double slowest = rate(speeds.back());
     out << std::left << std::setw(32) << s.name << std::right << std::setw(14)
-        << with_separators(s.micro_batches) << std::setw(14) << with_separators(s.tokens) << std::setw(10) << percent(s.tokens - s.real_tokens, s.tokens)
-        << std::setw(14) << with_unit(rate(s), "") << std::setw(9)
+        << with_separators(s.micro_batches) << std::setw(14) << with_separators(s.tokens)
+        << std::setw(10) << percent(s.tokens - s.real_tokens, s.tokens) << std::setw(14)
+        << with_unit(rate(s), "") << std::setw(9)
         << (slowest > 0 ? with_decimals(rate(s) / slowest, 2) + " x" : "-") << '\n';
   }
   out << "fastest of " << counted(repeats, "run")

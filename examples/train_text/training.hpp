@@ -114,8 +114,7 @@ constexpr bool is_milestone(std::int64_t step, std::int64_t per_epoch) {
 template <seqpack::executor E, class Trainer, seqpack::communicator C, class Batch, class Progress>
 loss_curve train(const E& where, Trainer& trainer, C& replicas, const table& weights,
                  const std::vector<Batch>& training, const std::vector<Batch>& validation,
-                 const options& o,
-                 const Progress& progress) {
+                 const options& o, const Progress& progress) {
   const auto per_epoch = static_cast<std::int64_t>(training.size());
   const std::int64_t all = o.epochs * per_epoch;
   const std::int64_t steps = o.steps > 0 ? std::min(o.steps, all) : all;
