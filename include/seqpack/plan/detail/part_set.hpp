@@ -59,7 +59,7 @@ class part_set {
         costs_(costs),
         keys_(keys),
         part_of_(std::move(part_of)),
-        parts_(nth(parts)),
+        parts_(nth(parts), part{}),
         limits_(limits) {
     std::vector<std::size_t> counts(parts_.size(), 0);
     for (const row_number k : part_of_) ++counts[nth(k)];

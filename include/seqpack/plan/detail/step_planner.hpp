@@ -109,7 +109,7 @@ class step_planner {
   constexpr void pack() {
     const placement packed = fit_decreasing(units_, limits_);
     packed_rows_ = packed.rows;
-    packed_.resize(contents_.size());
+    packed_.assign(contents_.size(), 0);
     for (std::size_t k = 0; k < units_.size(); ++k) {
       packed_[nth(units_[k].unit)] = packed.row_of[k];
     }
@@ -185,7 +185,7 @@ class step_planner {
   constexpr planned_steps assigned() const {
     std::vector<std::pair<offset_t, offset_t>> ranks;  // cost so far, and rank
     for (offset_t r = 0; r < shape_.ranks; ++r) ranks.emplace_back(0, r);
-    std::vector<row_number> row_of(nth(parts()));
+    std::vector<row_number> row_of(nth(parts()), 0);
     for (offset_t step = 0; step < steps_; ++step) {
       std::sort(ranks.begin(), ranks.end());
       for (offset_t k = 0; k < shape_.ranks; ++k) {
