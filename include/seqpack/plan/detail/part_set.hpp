@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -39,7 +40,8 @@ struct unit_exchange {
 
 /// Units in parts. Those of a part are sorted by a key, their costs or their contents, so that what comes
 /// nearest to a difference is found by bisection.
-class part_set {
+template <std::same_as<row_limits> Limits>
+class basic_part_set {
  public:
   using keyed_units = std::vector<std::pair<offset_t, row_number>>;
   struct part {
@@ -52,9 +54,9 @@ class part_set {
 
   /// \param contents, costs of the units; `keys` is one of the two
   /// \param part_of the part of each unit
-  constexpr part_set(std::span<const offset_t> contents, std::span<const offset_t> costs,
-                     std::span<const offset_t> keys, std::vector<row_number> part_of,
-                     offset_t parts, const row_limits& limits)
+  constexpr basic_part_set(std::span<const offset_t> contents, std::span<const offset_t> costs,
+                           std::span<const offset_t> keys, std::vector<row_number> part_of,
+                           offset_t parts, const row_limits& limits)
       : contents_(contents),
         costs_(costs),
         keys_(keys),
@@ -72,7 +74,7 @@ class part_set {
     }
     for (part& p : parts_) std::sort(p.units.begin(), p.units.end());
   }
-  constexpr ~part_set() = default;  // for nvcc, which sees none where a member is a span
+  constexpr ~basic_part_set() = default;  // for nvcc, which sees none where a member is a span
 
   constexpr row_number size() const noexcept { return static_cast<row_number>(parts_.size()); }
   constexpr const part& operator[](row_number k) const { return parts_[nth(k)]; }
@@ -217,5 +219,7 @@ class part_set {
   row_limits limits_;
   offset_t searches_ = 0;
 };
+
+using part_set = basic_part_set<row_limits>;
 
 }  // namespace seqpack::detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -39,10 +40,11 @@ struct planned_steps {
 /// evened out; of the contents; of the costs into fewer micro-batches, the others being empty; of few
 /// units also the dearest first into the cheapest micro-batch with room; bin packing. The one whose
 /// steps cost least wins. At last, which rank gets which micro-batch.
+template <std::same_as<row_limits> Limits = row_limits>
 class step_planner {
  public:
   constexpr step_planner(std::span<const offset_t> contents, std::span<const offset_t> costs,
-                         const row_limits& limits, const step_shape& shape)
+                         const Limits& limits, const step_shape& shape)
       : contents_(contents),
         costs_(costs),
         limits_(limits),
