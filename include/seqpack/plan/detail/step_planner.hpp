@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -39,10 +40,11 @@ struct planned_steps {
 /// evened out; of the contents; of the costs into fewer micro-batches, the others being empty; of few
 /// units also the dearest first into the cheapest micro-batch with room; bin packing. The one whose
 /// steps cost least wins. At last, which rank gets which micro-batch.
+template <std::same_as<row_limits> Limits = row_limits>
 class step_planner {
  public:
   constexpr step_planner(std::span<const offset_t> contents, std::span<const offset_t> costs,
-                         const row_limits& limits, const step_shape& shape)
+                         const Limits& limits, const step_shape& shape)
       : contents_(contents),
         costs_(costs),
         limits_(limits),
@@ -109,7 +111,7 @@ class step_planner {
   constexpr void pack() {
     const placement packed = fit_decreasing(units_, limits_);
     packed_rows_ = packed.rows;
-    packed_.resize(contents_.size());
+    packed_.assign(contents_.size(), 0);
     for (std::size_t k = 0; k < units_.size(); ++k) {
       packed_[nth(units_[k].unit)] = packed.row_of[k];
     }
@@ -185,7 +187,7 @@ class step_planner {
   constexpr planned_steps assigned() const {
     std::vector<std::pair<offset_t, offset_t>> ranks;  // cost so far, and rank
     for (offset_t r = 0; r < shape_.ranks; ++r) ranks.emplace_back(0, r);
-    std::vector<row_number> row_of(nth(parts()));
+    std::vector<row_number> row_of(nth(parts()), 0);
     for (offset_t step = 0; step < steps_; ++step) {
       std::sort(ranks.begin(), ranks.end());
       for (offset_t k = 0; k < shape_.ranks; ++k) {
