@@ -1,6 +1,7 @@
 /// \file
 /// From lengths to the bounds of a packed row: the rules, the sizes and the two prefix sums. The
 /// rules are shared by the host, which throws, and by the device, which sets a status word.
+// For the folders above too.
 #pragma once
 
 #include <concepts>
