@@ -8,6 +8,7 @@
 #include "seqpack/tokens/causal.hpp"
 #include "seqpack/tokens/counts.hpp"
 #include "seqpack/tokens/mask.hpp"
+#include "seqpack/tokens/gathered_keys.hpp"
 #include "seqpack/tokens/packed_seq_params.hpp"
 #include "seqpack/tokens/per_token.hpp"
 #include "support/audit.cuh"
