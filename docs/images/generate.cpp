@@ -31,6 +31,9 @@ void draw_all(const std::filesystem::path& folder) {
        "contiguous over 2 ranks");
   draw(folder, "striped", make_layout(lengths, each4, context_parallel<2, striped>{}),
        "striped over 2 ranks");
+  draw(folder, "row_contiguous",
+       make_layout(std::vector{6, 5, 3}, no_padding{}, context_parallel<2, row_contiguous>{}),
+       "row_contiguous over 2 ranks: lengths that nothing divides");
 
   const each_multiple_of<4> each;
   const fixed_total<28> total;

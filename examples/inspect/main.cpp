@@ -1,7 +1,7 @@
-// seqpack-inspect: shows how sequences of given lengths are packed, padded and sharded.
+// seqpack-inspect: shows how sequences of given lengths are packed, padded and sharded, or those of a
+// row that is given by its segment ids or position ids.
 //
-// The policies of a layout are types, so the command line chooses among a few of them; everything
-// behind that choice is written once, for any layout.
+// What the command line chooses is chosen at run time, so that everything is compiled once.
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,19 +37,6 @@ void with_padding(const inspect::options& options, F&& f) {
   }
 }
 
-template <class F>
-void with_context_parallel(const inspect::options& options, F&& f) {
-  using inspect::sharding_choice;
-  const offset_t size = options.cp_size;
-  switch (options.sharding) {
-    case sharding_choice::contiguous:
-      f(seqpack::context_parallel(size, seqpack::contiguous{}));
-      break;
-    case sharding_choice::striped: f(seqpack::context_parallel(size, seqpack::striped{})); break;
-    case sharding_choice::zigzag: f(seqpack::context_parallel(size, seqpack::zigzag{})); break;
-  }
-}
-
 /// Refuses what the library would pack but nobody would read.
 template <class Layout>
 void require_printable(const Layout& layout) {
@@ -74,14 +61,34 @@ void show(std::ostream& out, const Layout& layout, const inspect::options& optio
   }
 }
 
+/// The row that the ids show, with its real lengths where they are given.
+template <class ContextParallel>
+seqpack::packed_layout<ContextParallel> adopt(const inspect::options& options,
+                                              const ContextParallel& cp) {
+  const seqpack::adopt_options how{.width = options.width,
+                                   .ghost = options.ghost_tail,
+                                   .tail = options.tail_tokens,
+                                   .position_start = options.position_start,
+                                   .padding_id = options.padding_id};
+  const auto& ids = options.ids;
+  const auto& lengths = options.lengths;
+  if (options.source == inspect::row_source::segment_ids) {
+    return lengths ? seqpack::from_segment_ids(ids, *lengths, cp, how)
+                   : seqpack::from_segment_ids(ids, cp, how);
+  }
+  return lengths ? seqpack::from_position_ids(ids, *lengths, cp, how)
+                 : seqpack::from_position_ids(ids, cp, how);
+}
+
 void inspect_layout(std::ostream& out, const inspect::options& options) {
+  const auto show_printable = [&](const auto& layout) {
+    require_printable(layout);
+    show(out, layout, options);
+  };
+  const seqpack::context_parallel cp(options.cp_size, seqpack::any_sharding{options.sharding});
+  if (options.source != inspect::row_source::lengths) return show_printable(adopt(options, cp));
   with_padding(options, [&](const auto& padding) {
-    with_context_parallel(options, [&](const auto& cp) {
-      const auto layout =
-          seqpack::make_layout(options.lengths, padding, cp, {.width = options.width});
-      require_printable(layout);
-      show(out, layout, options);
-    });
+    show_printable(seqpack::make_layout(*options.lengths, padding, cp, {.width = options.width}));
   });
 }
 

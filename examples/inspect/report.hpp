@@ -22,6 +22,18 @@ struct report_memory {
   std::vector<std::uint8_t> flags;
 };
 
+/// What a shard of the row holds of which sequence: [sequence, first token, count].
+template <class Layout>
+void write_segments(json_writer& json, const Layout& layout, seqpack::shard at) {
+  json.key("segments");
+  json.begin_array();
+  for (const seqpack::shard_piece& piece : seqpack::shard_pieces(layout, at)) {
+    const offset_t numbers[] = {piece.sequence, piece.first, piece.count};
+    json.numbers(std::span<const offset_t>(numbers));
+  }
+  json.end_array();
+}
+
 template <class Layout, class Tokens>
 void write_shard(json_writer& json, const Layout& layout, seqpack::shard at, const Tokens& ids,
                  offset_t label_shift, report_memory& memory) {
@@ -50,6 +62,7 @@ void write_shard(json_writer& json, const Layout& layout, seqpack::shard at, con
   const std::span<offset_t> counts = std::span(memory.numbers).first(to_size(layout.sequences()));
   seqpack::real_tokens_per_sequence(host, layout, at, counts);
   json.numbers(counts);
+  if (layout.context_parallel().cuts_row()) write_segments(json, layout, at);
   json.end_object();
 }
 

@@ -54,3 +54,15 @@ const auto wrong =
 #if SEQPACK_FAIL == 7
 static_assert(policies_fit<padding<each_multiple_of<32>>, context_parallel<3>>());
 #endif
+
+// A row that is cut as a whole needs a total, and a batch that is not packed has no such row.
+// expect 8: fixed_total_is_a_multiple_of_the_sharding_divisor<9, 2>
+#if SEQPACK_FAIL == 8
+const auto wrong =
+    make_layout(lens, padding{fixed_total<9>{}}, context_parallel<2, row_contiguous>{});
+#endif
+
+// expect 9: row_contiguous cuts the whole packed row
+#if SEQPACK_FAIL == 9
+const auto wrong = unpacked_layout(lens, 6, context_parallel<2, row_contiguous>{});
+#endif

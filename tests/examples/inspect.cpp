@@ -194,6 +194,17 @@ BOOST_AUTO_TEST_CASE(shardings_can_be_chosen) {
   BOOST_TEST(rows("zigzag") == json::parse("[[100,103],[101,102]]"));
   BOOST_TEST(rows("contiguous") == json::parse("[[100,101],[102,103]]"));
   BOOST_TEST(rows("striped") == json::parse("[[100,102],[101,103]]"));
+  BOOST_TEST(rows("row_contiguous") == json::parse("[[100,101],[102,103]]"));
+}
+
+BOOST_AUTO_TEST_CASE(shards_of_the_row_say_what_they_hold_of_which_sequence) {
+  const json shards = inspect_json(
+      {"--lengths", "37,51,40", "--cp-size", "2", "--sharding", "row_contiguous"})["shards"];
+  BOOST_TEST(shards[0]["segments"] == json::parse("[[0,0,37],[1,0,27]]"));
+  BOOST_TEST(shards[1]["segments"] == json::parse("[[1,27,24],[2,0,40]]"));
+  BOOST_TEST(shards[1]["real_tokens_per_sequence"] == json::parse("[0,24,40]"));
+  // Every rank has the same part of each sequence otherwise, in several pieces.
+  BOOST_TEST(!inspect_json({"--lengths", "8", "--cp-size", "2"})["shards"][0].contains("segments"));
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_list_is_an_empty_batch) {
@@ -212,6 +223,37 @@ BOOST_AUTO_TEST_CASE(lengths_come_from_a_file) {
   const temporary_file lines("5\n3, 8\r\n\n0\n");
   BOOST_TEST(inspect_json({"--lengths-file", lines.path()})["cu_seqlens"] ==
              json({0, 5, 8, 16, 16}));
+}
+
+BOOST_AUTO_TEST_CASE(a_row_that_is_packed_already_is_shown_by_its_segment_ids) {
+  const json found = inspect_json({"--segment-ids", "1,1,2,2,2,0"});
+  BOOST_TEST(found["cu_seqlens"] == json({0, 2, 5}));
+  BOOST_TEST(found["cu_seqlens_padded"] == json({0, 2, 6}));
+  BOOST_TEST(found["row"] == json::parse("[[0,0],[0,1],[1,0],[1,1],[1,2],null]"));
+  BOOST_TEST(found["shards"][0]["seq_idx"] == json({0, 0, 1, 1, 1, 1}));
+
+  const json ghost = inspect_json(
+      {"--segment-ids", "7,7,-1,3", "--padding-id", "-1", "--tail-tokens", "1", "--tail", "ghost"});
+  BOOST_TEST(ghost["cu_seqlens"] == json({0, 2, 2}));
+  BOOST_TEST(ghost["cu_seqlens_padded"] == json({0, 3, 4}));
+
+  const json none = inspect_json({"--segment-ids", "0,0,1,1,1,1", "--padding-id", "none",
+                                  "--lengths", "1,3", "--cp-size", "2", "--sharding", "striped"});
+  BOOST_TEST(none["cu_seqlens"] == json({0, 1, 4}));
+  BOOST_TEST(none["cu_seqlens_padded"] == json({0, 2, 6}));
+  BOOST_TEST(none["shards"][1]["row"] == json::parse("[null,[1,1],null]"));
+}
+
+BOOST_AUTO_TEST_CASE(a_row_that_is_packed_already_is_shown_by_its_position_ids) {
+  const json found = inspect_json({"--position-ids", "2,3,4,2,3", "--position-start", "2"});
+  BOOST_TEST(found["cu_seqlens"] == json({0, 3, 5}));
+  const json tail = inspect_json({"--position-ids", "0,1,2,0,1,0,0,0", "--tail-tokens", "3"});
+  BOOST_TEST(tail["cu_seqlens"] == json({0, 3, 5}));
+  BOOST_TEST(tail["cu_seqlens_padded"] == json({0, 3, 8}));
+  const json real = inspect_json({"--position-ids", "0,1,2,3", "--lengths", "0,3", "--width", "3"});
+  BOOST_TEST(real["cu_seqlens"] == json({0, 0, 3}));
+  BOOST_TEST(real["cu_seqlens_padded"] == json({0, 0, 4}));
+  BOOST_TEST(inspect_json({"--position-ids", ""})["total_tokens"] == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_wide_row_costs_nothing) {
@@ -276,6 +318,20 @@ const std::vector<bad_input> bad_inputs{
     {{"--lengths-file", "/"}, {"--lengths-file", "/", "can be read"}},
     {{"--lengths", "5", "--lengths-file", "/"}, {"lengths", "given twice", "either"}},
     {{}, {"lengths", "missing", "either"}},
+    {{"--segment-ids", "5,5,7,7,5"}, {"segment_ids[4]", "5", "ended at entry 1"}},
+    {{"--segment-ids", "1,,2"}, {"segment_ids[1]", "empty", whole}},
+    {{"--segment-ids", "1,1", "--width", "1"}, {"sequence 0", "2", "at most 1"}},
+    {{"--position-ids", "0,1,3"}, {"position_ids[2]", "3", "0 or 2"}},
+    {{"--position-ids", "0,x"}, {"position_ids[1]", "x", whole}},
+    {{"--position-ids", "0,1", "--tail-tokens", "3"}, {"tail", "3", "at most 2"}},
+    {{"--position-ids", "0,1", "--tail", "ghost"}, {"tail", "not given", "how many tokens"}},
+    {{"--position-ids", "0,1", "--lengths", "3"}, {"lengths[0]", "3", "at most 2"}},
+    {{"--position-ids", "0,1", "--segment-ids", "1,1"}, {"ids", "given twice", "either"}},
+    {{"--position-ids", "0,1", "--pad-each", "2"}, {"--pad-each", "given", "has its padding"}},
+    {{"--position-ids", "0,1", "--padding-id", "2"}, {"--padding-id", "--segment-ids"}},
+    {{"--segment-ids", "1", "--position-start", "1"}, {"--position-start", "--position-ids"}},
+    {{"--segment-ids", "1", "--padding-id", "some"}, {"--padding-id", "some", whole}},
+    {{"--lengths", "5", "--tail-tokens", "1"}, {"--tail-tokens", "given", "--segment-ids"}},
     {{"--lengths"}, {"--lengths: the value is missing"}},
     {{"--lengths", "5", "--lengths", "3"}, {"--lengths: given twice"}},
     {{"--lengths", "5", "--nonsense"}, {"--nonsense"}},

@@ -16,19 +16,12 @@ using seqpack::testing::input;
 using seqpack::testing::require;
 
 std::string word(input& in) {
-  static const char* const names[] = {"--width",
-                                      "--pad-each",
-                                      "--pad-total-multiple",
-                                      "--pad-total-to",
-                                      "--tail",
-                                      "--cp-size",
-                                      "--sharding",
-                                      "--label-shift",
-                                      "--format",
-                                      "ghost",
-                                      "striped",
-                                      "json",
-                                      "--",
+  static const char* const names[] = {"--width",        "--pad-each",    "--pad-total-multiple",
+                                      "--pad-total-to", "--tail",        "--cp-size",
+                                      "--sharding",     "--label-shift", "--segment-ids",
+                                      "--position-ids", "--padding-id",  "--position-start",
+                                      "--tail-tokens",  "--format",      "ghost",
+                                      "row_contiguous", "json",          "--",
                                       "--lengths"};
   switch (in.choice(4)) {
     case 0: return names[in.choice(std::size(names))];
@@ -64,6 +57,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(parsed->cp_size >= 1 && parsed->cp_size <= inspect::most_ranks);
     require(parsed->width >= 0 && parsed->width <= seqpack::max_tokens);
     require(parsed->label_shift >= 1);
+    require(parsed->tail_tokens >= seqpack::dynamic &&
+            parsed->tail_tokens <= inspect::most_entries);
+    require(parsed->lengths || parsed->source != inspect::row_source::lengths);
   } catch (const std::invalid_argument& e) {
     require(*e.what() != '\0');
   }

@@ -121,7 +121,9 @@ void run(input& in) {
   asked.has_total = total > 0;
   const each_multiple_of<> each{asked.each};
   const auto with = [&](const auto& policy) {
-    switch (in.choice(3)) {
+    switch (in.choice(4)) {
+      case 3:
+        return make<std::int64_t, std::int32_t, std::int32_t>(in, asked, policy, row_contiguous{});
       case 0: return make<std::int32_t, std::int64_t, std::int32_t>(in, asked, policy, zigzag{});
       case 1: return make<std::int64_t, std::uint64_t, offset_t>(in, asked, policy, contiguous{});
       default: return make<std::int64_t, std::int8_t, offset_t>(in, asked, policy, striped{});

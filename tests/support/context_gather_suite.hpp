@@ -298,6 +298,10 @@ void check_random_layouts(Frame& f, int rounds) {
     r.tail_to = oracle::tail::absorb;
     r.sharding = zigzag;
     check_policies(f, r, padding{each, total}, context_parallel{cp});
+
+    r.sharding = row_contiguous;
+    r.each = 1;
+    check_policies(f, r, padding{total}, context_parallel{cp, seqpack::row_contiguous{}});
   }
 }
 

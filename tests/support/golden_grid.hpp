@@ -17,17 +17,20 @@ namespace seqpack::testing {
 /// The library's shardings behind one type, as a user might write one: the choice is made at run
 /// time, so that every loss is compiled once.
 struct chosen_sharding {
-  enum kind { zigzag_kind, contiguous_kind, striped_kind } which = zigzag_kind;
+  enum kind { zigzag_kind, contiguous_kind, striped_kind, row_kind } which = zigzag_kind;
 
   template <class F>
   constexpr auto with(const F& f) const {
     if (which == contiguous_kind) return f(contiguous{});
     if (which == striped_kind) return f(striped{});
+    if (which == row_kind) return f(row_contiguous{});
     return f(zigzag{});
   }
+  constexpr bool cuts_row() const { return which == row_kind; }
   constexpr offset_t divisor(offset_t cp) const {
     return with([&](auto s) { return s.divisor(cp); });
   }
+  constexpr offset_t total_divisor(offset_t cp) const { return cuts_row() ? cp : divisor(cp); }
   constexpr shard_position to_shard(offset_t token, offset_t length, offset_t cp) const {
     return with([&](auto s) { return s.to_shard(token, length, cp); });
   }
@@ -107,17 +110,19 @@ class grid_checks {
   template <class CP, class F>
   static void for_each_packing(const golden::loss_case& c, const CP& cp, const F& f) {
     const offset_t d = cp.divisor();
+    const offset_t whole = cp.total_divisor();
     const each_multiple_of<> each{d};
-    const total_multiple_of<> multiple{8 * d};
+    const total_multiple_of<> least{cp.cuts_row() ? whole : 1};
+    const total_multiple_of<> multiple{8 * whole};
     offset_t content = 0;
     for (const auto length : c.seq_lengths) content += round_up(length, d);
-    const fixed_total<> roomy{content + 3 * d};
+    const fixed_total<> roomy{round_up(content, whole) + 3 * whole};
     const auto width = round_up(offset_t{c.width}, d);
-    f("each", packed(padding{each, total_multiple_of<>{1}}, cp), width);
+    f("each", packed(padding{each, least}, cp), width);
     f("total", packed(padding{each, multiple}, cp), width);
     f("fixed, ghost, real bounds", packed_with_real_bounds(padding{each, roomy, ghost_tail{}}, cp),
       width);
-    f("not packed", not_packed(cp), width);
+    if (!cp.cuts_row()) f("not packed", not_packed(cp), width);
   }
 
   template <class T, class Loss, class Packing>
@@ -221,7 +226,9 @@ void on_every_grid(const std::string& loss, std::size_t expected_cases, const F&
 template <class F>
 void for_each_sharding(const F& f) {
   using enum chosen_sharding::kind;
-  for (const auto kind : {zigzag_kind, contiguous_kind, striped_kind}) f(chosen_sharding{kind});
+  for (const auto kind : {zigzag_kind, contiguous_kind, striped_kind, row_kind}) {
+    f(chosen_sharding{kind});
+  }
 }
 
 }  // namespace seqpack::testing

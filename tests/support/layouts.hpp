@@ -63,6 +63,17 @@ void for_each_layout(const oracle::numbers& lens, const oracle::numbers& order, 
     r.sharding = kind::zigzag;
     r.tail_to = absorb;
     with_layout(r, padding{each, fixed_total<>{*r.fixed_total}}, context_parallel{cp}, f);
+
+    // Lengths that nothing divides.
+    r.sharding = kind::row_contiguous;
+    r.each = 1;
+    with_layout(r, padding{fixed_total<>{*r.fixed_total}}, context_parallel{cp, row_contiguous{}},
+                f);
+    r.tail_to = ghost;
+    r.fixed_total.reset();
+    r.total_multiple = 3 * cp;
+    with_layout(r, padding{total_multiple_of<>{3 * cp}, ghost_tail{}},
+                context_parallel{cp, row_contiguous{}}, f);
   }
 }
 

@@ -23,7 +23,7 @@ numbers to_numbers(const std::vector<T>& values) {
   return {values.begin(), values.end()};
 }
 
-enum class kind { zigzag, contiguous, striped };
+enum class kind { zigzag, contiguous, striped, row_contiguous };
 enum class tail { absorb, ghost };
 
 /// The lengths and the policies. An absent total multiple is not the same as one of 1: with a ghost
@@ -46,6 +46,7 @@ enum class refusal {
   fixed_total_not_divisible,  ///< by the total multiple or by the sharding's divisor
   negative_length,
   padded_length_not_divisible,  ///< by the sharding's divisor, the tail's length included
+  total_not_divisible,          ///< by the number of ranks, where the whole row is cut
   content_above_total,
   nobody_absorbs
 };
@@ -89,11 +90,17 @@ inline number next_multiple(number value, number multiple) {
 
 /// What must divide every padded length.
 inline number divisor(kind sharding, number cp) {
-  if (cp == 1) return 1;
+  if (cp == 1 || sharding == kind::row_contiguous) return 1;
   return sharding == kind::zigzag ? 2 * cp : cp;
 }
 
-/// The positions of a sequence of the given padded length that a rank owns, in its order.
+/// What must divide the total.
+inline number total_divisor(kind sharding, number cp) {
+  return sharding == kind::row_contiguous ? cp : divisor(sharding, cp);
+}
+
+/// The positions of a sequence of the given padded length that a rank owns, in its order; not where the
+/// whole row is cut.
 inline numbers share(kind sharding, number cp, number rank, number padded) {
   numbers result;
   const auto take = [&](number first, number count) {
@@ -135,7 +142,7 @@ inline packed bounds(const request& r) {
   if (r.each > 1 && r.each % needed != 0) return refuse(refusal::each_not_divisible);
   if (r.fixed_total) {
     const number multiple = r.total_multiple.value_or(1);
-    if (*r.fixed_total % multiple != 0 || *r.fixed_total % needed != 0) {
+    if (*r.fixed_total % multiple != 0 || *r.fixed_total % total_divisor(r.sharding, r.cp) != 0) {
       return refuse(refusal::fixed_total_not_divisible);
     }
   }
@@ -163,6 +170,8 @@ inline packed bounds(const request& r) {
     if (length % needed != 0) return refuse(refusal::padded_length_not_divisible);
   }
 
+  if (p.total % total_divisor(r.sharding, r.cp) != 0) return refuse(refusal::total_not_divisible);
+
   p.cu = {0};
   p.cu_padded = {0};
   for (std::size_t k = 0; k < p.lens.size(); ++k) {
@@ -189,7 +198,11 @@ inline packed pack(const request& r) {
   }
   for (number rank = 0; rank < r.cp; ++rank) {
     tokens shard;
-    for (number slot = 0; slot < slots; ++slot) {
+    if (r.sharding == kind::row_contiguous) {
+      const number size = p.total / r.cp;
+      for (number k = 0; k < size; ++k) shard.push_back(p.row[at(rank * size + k)]);
+    }
+    for (number slot = 0; slot < slots && r.sharding != kind::row_contiguous; ++slot) {
       for (const number s : share(r.sharding, r.cp, rank, p.padded[at(slot)])) {
         shard.push_back(token_of(slot, s));
       }

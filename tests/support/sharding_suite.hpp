@@ -68,8 +68,10 @@ void check_sharding(const S& how, bool longest_runs) {
   for (offset_t cp = 2; cp <= 8; ++cp) {
     const context_parallel<dynamic, S> c{cp, how};
     BOOST_TEST(c.divisor() == how.divisor(cp));
-    BOOST_TEST(c.divisor() % cp == 0);
-    for (offset_t length = c.divisor(); length <= 5 * c.divisor(); length += c.divisor()) {
+    BOOST_TEST(c.total_divisor() % cp == 0);
+    BOOST_TEST((c.cuts_row() ? c.divisor() == 1 : c.divisor() == c.total_divisor()));
+    const offset_t step = c.total_divisor();
+    for (offset_t length = step; length <= 5 * step; length += step) {
       check_bijection(c, length);
       check_runs(c, length, longest_runs);
     }

@@ -1,21 +1,29 @@
 /// \file
-/// Layouts from bounds or position ids that another system made.
+/// Layouts from bounds, position ids or segment ids that another system made.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/layout/detail/adopt.hpp"
-#include "seqpack/layout/detail/status.hpp"
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/layout/layout_status.hpp"
 #include "seqpack/layout/order.hpp"
 #include "seqpack/policy/sharding.hpp"
 
 namespace seqpack {
+
+struct adopt_options;
+
+namespace detail {
+template <layout_index Index, context_parallel_policy C>
+packed_layout<C, Index> adopt_row(const row_bounds& bounds, const C& cp,
+                                  const adopt_options& options);
+}  // namespace detail
 
 /// Options of an adopted layout; what is given is checked.
 struct adopt_options {
@@ -25,12 +33,18 @@ struct adopt_options {
   offset_t sequences = dynamic;
   /// The largest padded length that the bounds' maker claims, if not `dynamic`.
   offset_t max_seqlen = dynamic;
-  /// The last segment is a ghost: padding that belongs to no sequence.
+  /// The tail of the row is a ghost: padding that belongs to no sequence. Bounds have it as their
+  /// last segment.
   bool ghost = false;
-  /// From position ids, which do not tell padding from tokens: how many tokens at the end of the row
-  /// are a tail: with `ghost` they are the ghost, else padding of the last sequence. Bounds contain
-  /// the tail already.
+  /// How many tokens at the end of the row are the tail, whatever their ids are: with `ghost` they are
+  /// the ghost, else padding of the last sequence. Position ids do not tell padding from tokens;
+  /// segment ids show a tail of `padding_id`; bounds contain it, and do not take this.
   offset_t tail = dynamic;
+  /// From position ids: the id that starts a sequence.
+  offset_t position_start = 0;
+  /// From segment ids: the id of padding, or none. A sequence index as per_token writes it has none
+  /// or, where there is a ghost, the number of sequences.
+  std::optional<offset_t> padding_id = 0;
   /// Slot -> sequence, as in layout_options, into a batch of `batch` sequences (default: as many
   /// as there are slots). The order() of a layout is one.
   slot_order order = {};
@@ -53,9 +67,7 @@ packed_layout<C, Index> from_cu_seqlens(Real&& cu, Padded&& cu_padded, offset_t 
                                         const C& cp = {}, const adopt_options& options = {}) {
   detail::require_width(options.width);
   detail::require_options<Index>(options);
-  if (options.tail != dynamic) {
-    reject("tail", options.tail, "it goes with position ids: bounds say where their tail is");
-  }
+  detail::require_plain_bounds(options);
   std::vector<Index> real =
       detail::checked_bounds<Index>(cu, "cu_seqlens", layout_error::cu_decreases);
   std::vector<Index> padded = detail::checked_bounds<Index>(cu_padded, "cu_seqlens_padded",
@@ -79,47 +91,96 @@ packed_layout<C, Index> from_cu_seqlens(Bounds&& cu, offset_t total, const C& cp
   return from_cu_seqlens<Index>(bounds, bounds, total, cp, options);
 }
 
-/// Adopts a row from its position ids: a 0 starts a sequence, also after a 0. Without a tail the row
-/// has no padding.
+/// Adopts a row from its position ids: a 0, or `options.position_start`, starts a sequence, also
+/// after another one. Without a tail the row has no padding.
+///
+///     from_position_ids(std::array{0, 1, 2, 0, 1})                 // lengths 3, 2
+///     from_position_ids(std::array{0, 1, 2, 0, 1, 0, 0, 0}, no_context_parallel{},
+///                       {.ghost = true, .tail = 3})                // and a ghost of 3 tokens
 ///
 /// \param position_ids any range of integers, T entries
-/// \param options with a `tail`, the last tokens of the row are padding whatever their ids are: of
-/// the last sequence or, with `ghost`, of none
-/// \throws invalid_input unless the first is 0 and every other one before the tail is 0 or counts on
-/// by 1; for a ghost whose tail is not given, a tail that is longer than the row, and one that no
-/// sequence can absorb; then as from_cu_seqlens.
+/// \param options with a `tail`, the last tokens of the row are padding whatever their ids are
+/// \throws invalid_input unless the first starts a sequence and every other one before the tail does
+/// so or counts on by 1; for a ghost whose tail is not given, a tail that is longer than the row,
+/// and one that no sequence can absorb; then as from_cu_seqlens.
 ///
-/// O(T), allocates.
+/// O(T), allocates. Empty sequences cannot be seen.
 template <layout_index Index = std::int32_t, integer_range Ids,
           context_parallel_policy C = no_context_parallel>
 packed_layout<C, Index> from_position_ids(Ids&& position_ids, const C& cp = {},
                                           const adopt_options& options = {}) {
-  detail::require_options<Index>(options);
-  if (options.ghost && options.tail == dynamic) {
-    reject("tail", "not given",
-           "position ids do not tell a ghost from a sequence: say how many tokens it has");
-  }
-  detail::row_starts found = detail::find_starts(position_ids);
-  const offset_t total = found.total;
-  const offset_t tail = options.tail == dynamic ? 0 : options.tail;
-  if (tail > total) {
-    reject("tail", tail, {"it must be at most ", total, ", the tokens of the row"});
-  }
-  const offset_t real = total - tail;
-  found.require_good_before(real);
+  detail::require_positions<Index>(options);
+  const auto found = detail::sequences_in_positions(position_ids, options);
+  return detail::adopt_row<Index>(detail::bounds_of(found, options.ghost), cp, options);
+}
 
-  std::vector<offset_t>& cu = found.starts;
-  while (!cu.empty() && cu.back() >= real) cu.pop_back();
-  if (cu.empty() && tail > 0 && !options.ghost) {
-    detail::throw_status({layout_error::nobody_absorbs, -1, 0, tail}, "");
-  }
-  cu.push_back(real);
-  if (options.ghost) cu.push_back(real);
-  std::vector<offset_t> cu_padded = cu;
-  cu_padded.back() = total;
+/// The same for a row whose sequences have padding that counts on, as per_token writes it.
+///
+/// \param lengths real tokens of each slot, any range of integers. Those that are 0 need no tokens in
+/// the row; where fewer sequences have tokens than there are slots, they have none, except the last,
+/// which may have a tail.
+/// \throws invalid_input also where the row shows other sequences than the lengths, and for a length
+/// above the tokens of its sequence.
+template <layout_index Index = std::int32_t, integer_range Ids, integer_range Lengths,
+          context_parallel_policy C = no_context_parallel>
+packed_layout<C, Index> from_position_ids(Ids&& position_ids, Lengths&& lengths, const C& cp = {},
+                                          const adopt_options& options = {}) {
+  detail::require_positions<Index>(options);
+  const auto real = detail::lengths_of_slots(lengths);
+  const auto found = detail::sequences_in_positions(position_ids, options);
+  return detail::adopt_row<Index>(detail::bounds_of(found, real, options.ghost), cp, options);
+}
+
+/// Adopts a row from an id for each token that says which sequence it belongs to. A change of the id
+/// starts a sequence; tokens of `options.padding_id` are padding of the sequence before them and, at
+/// the end of the row, the tail: with `options.ghost` the ghost, else padding of the last sequence.
+///
+///     from_segment_ids(std::array{1, 1, 2, 2, 2, 0})  // lengths 2, 3; the tail is absorbed
+///     from_segment_ids(std::array{7, 7, 4, -1}, no_context_parallel{},
+///                      {.ghost = true, .padding_id = -1})  // lengths 2, 1, a ghost of 1 token
+///
+/// \param segment_ids any range of integers, T entries; the ids are any numbers in any order
+/// \throws invalid_input for an id that returns after other ids or padding, naming the entry and where
+/// the id ended before; for padding before the first sequence; without a padding id for a ghost
+/// whose tail is not given; for a tail that is longer than the row, and one that no sequence can
+/// absorb; then as from_cu_seqlens.
+///
+/// O(T) for ids that grow, else O(T + B log B); allocates. Empty sequences cannot be seen.
+template <layout_index Index = std::int32_t, integer_range Ids,
+          context_parallel_policy C = no_context_parallel>
+packed_layout<C, Index> from_segment_ids(Ids&& segment_ids, const C& cp = {},
+                                         const adopt_options& options = {}) {
+  detail::require_segments<Index>(options);
+  const auto found = detail::sequences_in_segments(segment_ids, options);
+  return detail::adopt_row<Index>(detail::bounds_of(found, options.ghost), cp, options);
+}
+
+/// The same for a row whose padding has the ids of its sequences, as per_token writes it.
+/// \param lengths as for position ids
+template <layout_index Index = std::int32_t, integer_range Ids, integer_range Lengths,
+          context_parallel_policy C = no_context_parallel>
+packed_layout<C, Index> from_segment_ids(Ids&& segment_ids, Lengths&& lengths, const C& cp = {},
+                                         const adopt_options& options = {}) {
+  detail::require_segments<Index>(options);
+  const auto real = detail::lengths_of_slots(lengths);
+  const auto found = detail::sequences_in_segments(segment_ids, options);
+  return detail::adopt_row<Index>(detail::bounds_of(found, real, options.ghost), cp, options);
+}
+
+namespace detail {
+
+/// The bounds that were found in a row, adopted.
+template <layout_index Index, context_parallel_policy C>
+packed_layout<C, Index> adopt_row(const row_bounds& bounds, const C& cp,
+                                  const adopt_options& options) {
   adopt_options of_bounds = options;
   of_bounds.tail = dynamic;
-  return from_cu_seqlens<Index>(cu, cu_padded, total, cp, of_bounds);
+  of_bounds.position_start = 0;
+  of_bounds.padding_id = 0;
+  return from_cu_seqlens<Index>(bounds.cu, bounds.cu_padded, bounds.cu_padded.back(), cp,
+                                of_bounds);
 }
+
+}  // namespace detail
 
 }  // namespace seqpack

@@ -154,9 +154,9 @@ device_layout<C, Index> from_cu_seqlens(const cuda_stream<Memory, Pinned>& where
   if (When == validation::deferred && slots == 0 && total != 0) {
     reject("total", total, "it must be 0, as there are no sequences");
   }
-  if (When == validation::deferred && total % cp.divisor() != 0) {
+  if (When == validation::deferred && total % cp.total_divisor() != 0) {
     reject("total", total,
-           {"it must be a multiple of ", cp.divisor(), ", what the sharding divides by"});
+           {"it must be a multiple of ", cp.total_divisor(), ", what the sharding divides by"});
   }
   const auto rules = detail::rules_of_bounds<Index>(cp, width);
   const detail::building::bounds_input<Bound, Index> input{cu.data(), cu_padded.data(), slots,

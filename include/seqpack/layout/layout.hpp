@@ -100,7 +100,8 @@ class packed_layout : public detail::layout_access<packed_layout<ContextParallel
 /// \param padding, cp the policies; what is wrong and static does not compile
 /// \throws invalid_input, naming the entry, its value and the limit: a length below 0 or above
 /// options.width; an `each` or a fixed total that is not a multiple of what the sharding divides
-/// by; a padded length that it does not divide; content above the fixed total; a tail that no
+/// by; a padded length, or with row_contiguous a total, that it does not divide; content above the
+/// fixed total; a tail that no
 /// sequence can absorb; sums above Index; an order that is not a selection of sequences.
 ///
 /// Allocates the arrays. O(B).
@@ -150,12 +151,14 @@ constexpr layout_view<C, Index> build_layout(const Lengths& lengths, const P& pa
 ///
 /// \param lengths real tokens of each sequence
 /// \param width S; what the sharding divides by must divide it
-/// \throws invalid_input as make_layout does.
+/// \param cp one that cuts each sequence
+/// \throws invalid_input as make_layout does; for a sharding that cuts the whole row.
 ///
 /// Allocates the arrays. O(B).
 template <layout_index Index = std::int32_t, integer_range Lengths,
           context_parallel_policy C = no_context_parallel>
 packed_layout<C, Index> unpacked_layout(const Lengths& lengths, offset_t width, const C& cp = {}) {
+  detail::require_cuts_sequences(cp, "a batch that is not packed is cut sequence by sequence");
   const detail::bounds_rules<Index, detail::whole_width> rules{
       .rounding = {width}, .divisor = fast_divisor(cp.divisor()), .width = width, .each = width};
   auto made = detail::make(lengths, rules, {});
@@ -163,17 +166,18 @@ packed_layout<C, Index> unpacked_layout(const Lengths& lengths, offset_t width, 
 }
 
 /// The slots [first, first + count) of a layout as a layout of their own, whose rows are those from
-/// `layout.view().shard_begin(first)` on in every shard, and from `begin_of(first)` in the full
+/// `layout.view().share_begin(first)` on in every shard, and from `begin_of(first)` in the full
 /// row.
 ///
 /// \returns a layout of `count` sequences, in the order of the slots, without a ghost
-/// \throws invalid_input for slots that do not exist.
+/// \throws invalid_input for slots that do not exist, and for a sharding that cuts the whole row.
 ///
 /// Allocates the arrays. O(count).
 template <class C, class Index>
 packed_layout<C, Index> layout_part(const packed_layout<C, Index>& layout, offset_t first,
                                     offset_t count) {
   const auto view = layout.view();
+  detail::require_cuts_sequences(view.cp, "a part of the row would be cut elsewhere");
   if (first < 0 || first > view.sequences) {
     reject("first slot", first, {"it must be from 0 to ", view.sequences});
   }

@@ -29,6 +29,7 @@ enum class layout_error : std::int32_t {
   cu_padded_decreases,       ///< adopted cu_seqlens_padded decrease
   real_above_padded,         ///< an adopted real length is above its padded one
   total_differs,             ///< the last adopted bound is not the total
+  total_not_divisible,       ///< the sharding cuts the whole row, and does not divide its total
   label_refused              ///< a token id is no label of the label's type or of the vocabulary
 };
 

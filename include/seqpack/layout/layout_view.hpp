@@ -166,9 +166,20 @@ struct layout_view {
     return slot_of == nullptr ? sequence
                               : static_cast<offset_t>(slot_of[sequence - first_sequence]);
   }
-  /// Where a slot's share begins in every shard. The divisor divides every bound.
-  SEQPACK_HD constexpr offset_t shard_begin(offset_t slot) const noexcept {
-    return divide(begin_of(slot), cp.size());
+  /// Where a slot's share begins in a shard, 0 <= slot <= segments. The share ends where that of the
+  /// next slot begins. Where sequences are cut, all ranks have equal shares.
+  SEQPACK_HD constexpr offset_t shard_begin(shard at, offset_t slot) const noexcept {
+    if (!cp.cuts_row()) return divide(begin_of(slot), cp.size());
+    const offset_t per_rank = rows(at);
+    return max_of(min_of(begin_of(slot) - at.rank * per_rank, per_rank), 0);
+  }
+  /// What the sharding cuts, as a slot sees it: its own padded sequence, or the row.
+  struct cut {
+    offset_t begin;   ///< token 0 of the slot in it
+    offset_t length;  ///< its tokens
+  };
+  SEQPACK_HD constexpr cut cut_of(offset_t slot) const noexcept {
+    return cp.cuts_row() ? cut{begin_of(slot), total} : cut{0, padded_length(slot)};
   }
 
   /// The slot that owns row t, 0 <= t < total: the last one that begins at or before it, so that
@@ -190,8 +201,9 @@ struct layout_view {
     return {s, row - begin_of(s), length(s)};
   }
   SEQPACK_HD constexpr token_ref token_at(shard at, offset_t index) const noexcept {
+    if (cp.cuts_row()) return token_at(full_row, cp.to_token({at.rank, index}, total));
     const offset_t s = slot_at(index * cp.size());
-    return {s, cp.to_token({at.rank, index - shard_begin(s)}, padded_length(s)), length(s)};
+    return {s, cp.to_token({at.rank, index - shard_begin(at, s)}, padded_length(s)), length(s)};
   }
   SEQPACK_HD constexpr token_ref token_at(all_shards_t, offset_t row) const noexcept {
     const offset_t per_rank = rows(shard{});
@@ -206,21 +218,27 @@ struct layout_view {
   }
   /// The index in the rank's shard, or -1 where another rank owns the token.
   SEQPACK_HD constexpr offset_t row_of(shard at, offset_t slot, offset_t index) const noexcept {
-    return row_at(at, slot, cp.to_shard(index, padded_length(slot)));
+    const cut whole = cut_of(slot);
+    return row_at(at, slot, cp.to_shard(whole.begin + index, whole.length));
   }
   SEQPACK_HD constexpr offset_t row_of(all_shards_t at, offset_t slot,
                                        offset_t index) const noexcept {
-    return row_at(at, slot, cp.to_shard(index, padded_length(slot)));
+    const cut whole = cut_of(slot);
+    return row_at(at, slot, cp.to_shard(whole.begin + index, whole.length));
   }
 
-  // The same for a token whose position in the shares of its sequence is known.
+  // The same for a token whose position in the shares of what is cut is known.
 
   SEQPACK_HD constexpr offset_t row_at(shard at, offset_t slot, shard_position p) const noexcept {
-    return p.rank == at.rank ? shard_begin(slot) + p.index : -1;
+    return p.rank == at.rank ? share_begin(slot) + p.index : -1;
   }
   SEQPACK_HD constexpr offset_t row_at(all_shards_t, offset_t slot,
                                        shard_position p) const noexcept {
-    return p.rank * rows(shard{}) + shard_begin(slot) + p.index;
+    return p.rank * rows(shard{}) + share_begin(slot) + p.index;
+  }
+  /// The row of a shard that a position of 0 in what is cut is at, on every rank.
+  SEQPACK_HD constexpr offset_t share_begin(offset_t slot) const noexcept {
+    return cp.cuts_row() ? 0 : divide(begin_of(slot), cp.size());
   }
 };
 
@@ -261,10 +279,16 @@ template <class View, class F>
 constexpr void for_each_run(const View& view, shard at, offset_t first, offset_t last, F&& f) {
   if (first >= last) return;
   detail::with_static_sharding(view.cp, [&](const auto& cp) {
+    if (cp.cuts_row()) {
+      const offset_t base = cp.to_token({at.rank, 0}, view.total);
+      for_each_run(view, full_row, base + first, base + last,
+                   [&](offset_t row, const token_run& run) { f(row - base, run); });
+      return;
+    }
     offset_t row = first;
     for (offset_t s = view.slot_at(row * cp.size()); row < last; ++s) {
-      const offset_t begin = view.shard_begin(s);
-      const offset_t end = min_of(view.shard_begin(s + 1), last);
+      const offset_t begin = view.share_begin(s);
+      const offset_t end = min_of(view.share_begin(s + 1), last);
       while (row < end) {
         const shard_position p{at.rank, row - begin};
         const offset_t padded = view.padded_length(s);
@@ -303,11 +327,11 @@ template <class View, place Place, class F>
 constexpr void for_each_source_run(const View& view, Place at, offset_t slot, offset_t first,
                                    offset_t last, F&& f) {
   if (first >= last) return;  // also for a sequence that is not packed, which has no slot
-  const offset_t padded = view.padded_length(slot);
+  const auto cut = view.cut_of(slot);
   detail::with_static_sharding(view.cp, [&](const auto& cp) {
     for (offset_t token = first; token < last;) {
-      const shard_position p = cp.to_shard(token, padded);
-      const offset_t count = min_of(cp.run(p, padded), last - token);
+      const shard_position p = cp.to_shard(cut.begin + token, cut.length);
+      const offset_t count = min_of(cp.run(p, cut.length), last - token);
       f(token, view.row_at(at, slot, p), count);
       token += count;
     }

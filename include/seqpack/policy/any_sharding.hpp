@@ -11,7 +11,7 @@
 namespace seqpack {
 
 /// The shardings of the library as a value.
-enum class sharding_kind : std::int32_t { zigzag, contiguous, striped };
+enum class sharding_kind : std::int32_t { zigzag, contiguous, striped, row_contiguous };
 
 /// Does what the sharding of its kind does. With it a program, or a binding for another language,
 /// instantiates one `context_parallel<dynamic, any_sharding>` for all shardings and sizes, and
@@ -29,6 +29,8 @@ struct any_sharding {
   constexpr any_sharding(std::same_as<contiguous> auto) noexcept
       : kind(sharding_kind::contiguous) {}
   constexpr any_sharding(std::same_as<striped> auto) noexcept : kind(sharding_kind::striped) {}
+  constexpr any_sharding(std::same_as<row_contiguous> auto) noexcept
+      : kind(sharding_kind::row_contiguous) {}
 
   /// Calls f with the sharding itself, so that a loop over many runs asks for the kind once.
   template <class F>
@@ -36,19 +38,28 @@ struct any_sharding {
     switch (kind) {
       case sharding_kind::contiguous: return f(contiguous{});
       case sharding_kind::striped: return f(striped{});
+      case sharding_kind::row_contiguous: return f(row_contiguous{});
       case sharding_kind::zigzag: break;
     }
     f(zigzag{});
   }
 
+  SEQPACK_HD constexpr bool cuts_row() const noexcept {
+    return kind == sharding_kind::row_contiguous;
+  }
   SEQPACK_HD constexpr offset_t divisor(offset_t cp) const noexcept {
+    if (kind == sharding_kind::zigzag) return zigzag::divisor(cp);
+    return cuts_row() ? 1 : cp;
+  }
+  SEQPACK_HD constexpr offset_t total_divisor(offset_t cp) const noexcept {
     return kind == sharding_kind::zigzag ? zigzag::divisor(cp) : cp;
   }
 
   SEQPACK_HD constexpr shard_position to_shard(offset_t token, offset_t length,
                                                offset_t cp) const noexcept {
     switch (kind) {
-      case sharding_kind::contiguous: return contiguous::to_shard(token, length, cp);
+      case sharding_kind::contiguous:
+      case sharding_kind::row_contiguous: return contiguous::to_shard(token, length, cp);
       case sharding_kind::striped: return striped::to_shard(token, length, cp);
       case sharding_kind::zigzag: break;
     }
@@ -58,7 +69,8 @@ struct any_sharding {
   SEQPACK_HD constexpr offset_t to_token(shard_position p, offset_t length,
                                          offset_t cp) const noexcept {
     switch (kind) {
-      case sharding_kind::contiguous: return contiguous::to_token(p, length, cp);
+      case sharding_kind::contiguous:
+      case sharding_kind::row_contiguous: return contiguous::to_token(p, length, cp);
       case sharding_kind::striped: return striped::to_token(p, length, cp);
       case sharding_kind::zigzag: break;
     }
@@ -67,7 +79,8 @@ struct any_sharding {
 
   SEQPACK_HD constexpr offset_t run(shard_position p, offset_t length, offset_t cp) const noexcept {
     switch (kind) {
-      case sharding_kind::contiguous: return contiguous::run(p, length, cp);
+      case sharding_kind::contiguous:
+      case sharding_kind::row_contiguous: return contiguous::run(p, length, cp);
       case sharding_kind::striped: return striped::run(p, length, cp);
       case sharding_kind::zigzag: break;
     }

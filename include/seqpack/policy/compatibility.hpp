@@ -19,19 +19,19 @@ template <padding_policy P, context_parallel_policy C>
 constexpr bool policies_fit() {
   constexpr offset_t each = P::static_each;
   constexpr offset_t multiple = P::static_total_multiple;
-  constexpr offset_t divisor = detail::static_divisor<C>();
+  constexpr detail::static_divisors divisors = detail::divisors_of<C>();
   bool fit = true;
-  if constexpr (each > 1 && divisor != dynamic) {
-    fit = detail::each_is_a_multiple_of_the_sharding_divisor<each, divisor>::value;
+  if constexpr (each > 1 && divisors.each != dynamic) {
+    fit = detail::each_is_a_multiple_of_the_sharding_divisor<each, divisors.each>::value;
   }
   if constexpr (detail::static_fixed_total<P>()) {
     if constexpr (multiple != dynamic) {
       fit = detail::fixed_total_is_a_multiple_of_the_total_multiple<P::static_fixed_total,
                                                                     multiple>::value;
     }
-    if constexpr (divisor != dynamic) {
+    if constexpr (divisors.total != dynamic) {
       fit = detail::fixed_total_is_a_multiple_of_the_sharding_divisor<P::static_fixed_total,
-                                                                      divisor>::value;
+                                                                      divisors.total>::value;
     }
   }
   return fit;
@@ -55,7 +55,8 @@ constexpr void require_policies_fit(const P& padding, const C& cp) {
     if (total % padding.total_multiple() != 0) {
       reject("fixed_total", total, multiple_of(padding.total_multiple(), "the total multiple"));
     }
-    if (total % divisor != 0) reject("fixed_total", total, multiple_of(divisor, for_sharding));
+    const offset_t of_total = cp.total_divisor();
+    if (total % of_total != 0) reject("fixed_total", total, multiple_of(of_total, for_sharding));
   }
 }
 

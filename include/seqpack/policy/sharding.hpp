@@ -1,5 +1,5 @@
 /// \file
-/// Which context-parallel rank owns which token of a padded sequence.
+/// Which context-parallel rank owns which token of a padded sequence, or of the whole row.
 #pragma once
 
 #include <concepts>
@@ -12,8 +12,8 @@
 
 namespace seqpack {
 
-/// A token's place in its own sequence's share: the rank that owns it, and its position among the
-/// tokens of this sequence that the rank owns.
+/// A token's place in the ranks' shares of what is cut, a sequence or the row: the rank that owns it,
+/// and its position among the tokens of it that the rank owns.
 struct shard_position {
   offset_t rank;
   offset_t index;
@@ -30,6 +30,12 @@ struct shard_position {
 /// - `s.to_token(position, length, cp)`: the inverse
 /// - `s.run(position, length, cp)`: how many tokens, this one included, follow each other
 ///   both in the sequence and in the shard (at least 1). It is what lets the host copy in blocks.
+///
+/// One that cuts the whole row instead, as row_contiguous does, has two functions more:
+///
+/// - `s.cuts_row()`: true; the others are then asked about the row as if it were one sequence, with
+///   its rows as tokens and T as the length, and rank r must own the rows [r * T / cp, (r + 1) * T / cp)
+/// - `s.total_divisor(cp)`: what must divide T; `s.divisor(cp)` is 1
 ///
 /// They are pure arithmetic, the same on all ranks: constexpr where layouts shall be, without
 /// exceptions, and called from several threads at once; on a device too, where a user's own must be
@@ -118,6 +124,16 @@ struct striped {
   }
 };
 
+/// The whole row is cut into CP pieces, whatever sequences they belong to: rank r owns the rows
+/// [r * T / CP, (r + 1) * T / CP). No length needs a divisor; T must be a multiple of CP. For attention
+/// over gathered keys, state-space and linear-attention models; shard_pieces (tokens/shard_pieces.hpp)
+/// says what a rank has of which sequence.
+struct row_contiguous : contiguous {
+  SEQPACK_HD static constexpr bool cuts_row() noexcept { return true; }
+  SEQPACK_HD static constexpr offset_t divisor(offset_t /*cp*/) noexcept { return 1; }
+  SEQPACK_HD static constexpr offset_t total_divisor(offset_t cp) noexcept { return cp; }
+};
+
 /// The context-parallel policy: how many ranks share the row, static or dynamic, and how.
 /// `context_parallel<4, zigzag>`, or `context_parallel<>{cp}`, or
 /// `context_parallel<dynamic, my_sharding>{cp, my_sharding{...}}`.
@@ -152,9 +168,25 @@ class context_parallel {
   /// The sharding, for 2 ranks and more.
   SEQPACK_HD constexpr const Sharding& how() const noexcept { return sharding_; }
 
+  /// Whether what is cut is the whole row, and not each sequence; not for one rank.
+  SEQPACK_HD constexpr bool cuts_row() const noexcept {
+    if constexpr (requires(const Sharding& s) { s.cuts_row(); }) {
+      return size() > 1 && sharding_.cuts_row();
+    } else {
+      return false;
+    }
+  }
   /// What must divide every padded length; 1 for one rank.
   SEQPACK_HD constexpr offset_t divisor() const noexcept {
     return size() == 1 ? 1 : sharding_.divisor(size());
+  }
+  /// What must divide T, whatever the lengths are: divisor(), or that of the row.
+  SEQPACK_HD constexpr offset_t total_divisor() const noexcept {
+    if constexpr (requires(const Sharding& s) { s.total_divisor(offset_t{}); }) {
+      return size() == 1 ? 1 : sharding_.total_divisor(size());
+    } else {
+      return divisor();
+    }
   }
 
   SEQPACK_HD constexpr shard_position to_shard(offset_t token, offset_t length) const noexcept {
@@ -202,7 +234,9 @@ template <class C>
 concept context_parallel_policy =
     std::is_trivially_copyable_v<C> && requires(const C& c, offset_t n, shard_position p) {
       { c.size() } -> std::same_as<offset_t>;
+      { c.cuts_row() } -> std::same_as<bool>;
       { c.divisor() } -> std::same_as<offset_t>;
+      { c.total_divisor() } -> std::same_as<offset_t>;
       { c.to_shard(n, n) } -> std::same_as<shard_position>;
       { c.to_token(p, n) } -> std::same_as<offset_t>;
       { c.run(p, n) } -> std::same_as<offset_t>;

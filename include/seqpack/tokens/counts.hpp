@@ -23,15 +23,17 @@ namespace seqpack {
 /// the shard).
 template <class View>
 SEQPACK_HD constexpr offset_t real_tokens(const View& view, shard at, offset_t slot) noexcept {
-  const offset_t padded = view.padded_length(slot);
-  const offset_t share = divide(padded, view.cp.size());
+  const auto cut = view.cut_of(slot);
+  const offset_t base = view.share_begin(slot);
+  const offset_t end = view.shard_begin(at, slot + 1);
   const offset_t length = view.length(slot);
   offset_t count = 0;
-  for (offset_t index = 0; index < share;) {
-    const shard_position p{at.rank, index};
-    const offset_t run = view.cp.run(p, padded);
-    count += max_of(min_of(length - view.cp.to_token(p, padded), run), 0);
-    index += run;
+  for (offset_t row = view.shard_begin(at, slot); row < end;) {
+    const shard_position p{at.rank, row - base};
+    const offset_t run = min_of(view.cp.run(p, cut.length), end - row);
+    const offset_t token = view.cp.to_token(p, cut.length) - cut.begin;
+    count += max_of(min_of(length - token, run), 0);
+    row += run;
   }
   return count;
 }

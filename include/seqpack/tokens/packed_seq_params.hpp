@@ -44,19 +44,22 @@ struct packed_seq_params {
   bool has_padding = false;        ///< whether the real and the padded bounds differ, or can
   offset_t total_tokens = 0;       ///< T, whatever the context-parallel size is
   std::span<const Index> seq_idx;  ///< [T], the sequence index of the full row
-  std::span<const Index> cu_seqlens_shard;  ///< cu_seqlens_padded / CP, the bounds in every shard
+  std::span<const Index> cu_seqlens_shard;  ///< the bounds in the shard, see shard_bounds
 };
 
-/// Writes the bounds of a shard, cu_seqlens_padded / CP: the same for every rank, as every rank
-/// owns the same number of tokens of a sequence.
+/// Writes where the sequences begin and end in a shard. Where each sequence is cut, it is
+/// cu_seqlens_padded / CP, the same for every rank; with row_contiguous it is
+/// clamp(cu_seqlens_padded - rank * T / CP, 0, T / CP), where sequences without a token in the shard
+/// are empty.
 /// \param out as many entries as cu_seqlens_padded
-/// \throws invalid_input for an array of the wrong size.
+/// \throws invalid_input for a rank out of range or an array of the wrong size.
 ///
 /// No allocation, no synchronisation, one launch.
 template <executor E, layout L, class Out>
   requires runs_on<E, L>
-void shard_bounds(const E& where, const L& layout, Out&& out) {
+void shard_bounds(const E& where, const L& layout, shard at, Out&& out) {
   const auto view = layout.view();
+  view.require_place(at);
   detail::require_range<detail::token_functions::element_of<Out>>(detail::alone, "largest bound",
                                                                   view.shard_tokens());
   const row_view to(out);
@@ -67,8 +70,17 @@ void shard_bounds(const E& where, const L& layout, Out&& out) {
   memory.read_layout(view);
   memory.write(to.touched(), detail::alone, "bounds");
   memory.require_apart();
-  using operation = detail::bounds_operation<typename L::index_type, To, detail::divided_by>;
-  execute(where, operation{from.data(), to, {view.cp.size()}});
+  execute(where,
+          detail::shard_bounds_operation<std::remove_const_t<decltype(view)>, To>{view, at, to});
+}
+
+/// The same for shardings that cut each sequence, where it is the same for every rank.
+/// \throws invalid_input also for one that cuts the whole row: its ranks have different bounds.
+template <executor E, layout L, class Out>
+  requires runs_on<E, L>
+void shard_bounds(const E& where, const L& layout, Out&& out) {
+  detail::require_equal_shards(layout.view().cp);
+  shard_bounds(where, layout, shard{0}, std::forward<Out>(out));
 }
 
 /// Writes bounds in elements instead of tokens, for attention libraries that want ragged offsets:
@@ -109,21 +121,23 @@ void ragged_offsets(const E& where, std::span<const Index> bounds, offset_t head
 /// Makes the attention parameters of a layout.
 ///
 ///     auto params = make_packed_seq_params<attention_bounds::real_and_padded>(
-///         host, layout, seq_idx, bounds);
+///         host, layout, shard{rank}, seq_idx, bounds);
 ///
 /// \tparam Bounds which bounds the cu_seqlens_q and cu_seqlens_kv fields hold
+/// \param at whose bounds `cu_seqlens_shard` are; all else is of the full row
 /// \param seq_idx [T] entries, written; the params point to it
 /// \param shard_cu as many entries as cu_seqlens_padded, written; the params point to it
 /// \returns spans of the layout's arrays and of the two outputs: both must outlive it
-/// \throws invalid_input for arrays of the wrong size.
+/// \throws invalid_input for a rank out of range or arrays of the wrong size.
 ///
 /// No allocation, no synchronisation, two launches.
 template <attention_bounds Bounds = attention_bounds::padded, executor E, layout L>
   requires runs_on<E, L>
 packed_seq_params<typename L::index_type> make_packed_seq_params(
-    const E& where, const L& layout, std::span<typename L::index_type> seq_idx,
+    const E& where, const L& layout, shard at, std::span<typename L::index_type> seq_idx,
     std::span<typename L::index_type> shard_cu) {
   const auto view = layout.view();
+  view.require_place(at);
   detail::require_equal(detail::alone, "seq_idx", static_cast<offset_t>(seq_idx.size()), view.total,
                         "the tokens of the layout");
   detail::require_equal(detail::alone, "bounds", static_cast<offset_t>(shard_cu.size()),
@@ -135,7 +149,7 @@ packed_seq_params<typename L::index_type> make_packed_seq_params(
   memory.write(row_view(shard_cu).touched(), detail::alone, "bounds");
   memory.require_apart();
   per_token(where, layout, full_row, sequence_index(seq_idx));
-  shard_bounds(where, layout, shard_cu);
+  shard_bounds(where, layout, at, shard_cu);
   const auto padded = view.cu_seqlens_padded();
   const auto bounds = Bounds == attention_bounds::padded ? padded : view.cu_seqlens();
   return {.cu_seqlens_q = bounds,
@@ -148,6 +162,17 @@ packed_seq_params<typename L::index_type> make_packed_seq_params(
           .total_tokens = view.total,
           .seq_idx = seq_idx,
           .cu_seqlens_shard = shard_cu};
+}
+
+/// The same for shardings that cut each sequence, whose bounds in a shard are the same for every rank.
+/// \throws invalid_input also for one that cuts the whole row.
+template <attention_bounds Bounds = attention_bounds::padded, executor E, layout L>
+  requires runs_on<E, L>
+packed_seq_params<typename L::index_type> make_packed_seq_params(
+    const E& where, const L& layout, std::span<typename L::index_type> seq_idx,
+    std::span<typename L::index_type> shard_cu) {
+  detail::require_equal_shards(layout.view().cp);
+  return make_packed_seq_params<Bounds>(where, layout, shard{0}, seq_idx, shard_cu);
 }
 
 }  // namespace seqpack

@@ -72,7 +72,8 @@ void check_sharding(Sharding sharding, oracle::kind kind, bool reverse_ranks = f
   for (offset_t cp = 1; cp <= 8; ++cp) {
     for (const offset_t batch : {1, 7}) {
       const offset_t each = context_parallel(cp, sharding).divisor() * (1 + random() % 2);
-      const offset_t multiple = each * (1 + random() % 5);
+      const offset_t ranks = kind == oracle::kind::row_contiguous ? cp : 1;
+      const offset_t multiple = each * ranks * (1 + random() % 5);
       std::vector<int> lengths(static_cast<std::size_t>(batch));
       for (int& length : lengths) length = random() % 4 == 0 ? 0 : random() % (width + 1);
       oracle::request request{.lens = oracle::to_numbers(lengths),
@@ -120,10 +121,15 @@ BOOST_AUTO_TEST_CASE(striped_shards) {
   check_sharding<ghost_tail>(striped{}, oracle::kind::striped);
 }
 
+BOOST_AUTO_TEST_CASE(shards_of_the_row) {
+  check_sharding<ghost_tail>(row_contiguous{}, oracle::kind::row_contiguous);
+}
+
 BOOST_AUTO_TEST_CASE(shards_that_are_chosen_at_run_time) {
   check_sharding<absorb_tail>(any_sharding{zigzag{}}, oracle::kind::zigzag);
   check_sharding<absorb_tail>(any_sharding{contiguous{}}, oracle::kind::contiguous);
   check_sharding<absorb_tail>(any_sharding{striped{}}, oracle::kind::striped);
+  check_sharding<absorb_tail>(any_sharding{row_contiguous{}}, oracle::kind::row_contiguous);
 }
 
 BOOST_AUTO_TEST_CASE(shards_of_ones_own) {

@@ -260,6 +260,25 @@ BOOST_AUTO_TEST_CASE(wrong_bounds_are_refused_with_the_texts_of_the_host) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_row_that_the_ranks_cannot_share_is_refused) {
+  const testing::test_stream stream;
+  const context_parallel cp{2, any_sharding{row_contiguous{}}};
+  const std::vector<int> bounds{0, 5, 9};
+  const device_array<int> lengths(std::vector<int>{5, 4});
+  const device_array<int> cu(bounds);
+  const std::span<const int> given(lengths.data(), 2);
+  const std::span<const int> adopted(cu.data(), 3);
+  BOOST_TEST(refusal([&] { make_layout(stream.executor(), given, any_padding{}, cp); }) ==
+             refusal([&] { make_layout(std::vector<int>{5, 4}, any_padding{}, cp); }));
+  BOOST_TEST(refusal([&] {
+               make_layout(stream.executor(), given, any_padding{}, cp);
+             }).starts_with("total is 9: it must be a multiple of 2"));
+  BOOST_TEST(refusal([&] { from_cu_seqlens(stream.executor(), adopted, adopted, 9, cp); }) ==
+             refusal([&] { from_cu_seqlens(bounds, bounds, 9, cp); }));
+  const padding even{total_multiple_of<>{2}};
+  BOOST_TEST(make_layout(stream.executor(), given, any_padding{even}, cp).shard_tokens() == 5);
+}
+
 BOOST_AUTO_TEST_CASE(deferred_bounds_never_wait_and_are_used_safely) {
   const testing::test_stream stream;
   const device_array<int> cu(std::vector<int>{0, 3, 8, 9});

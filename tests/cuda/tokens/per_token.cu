@@ -105,6 +105,30 @@ BOOST_AUTO_TEST_CASE(striped_arrays) {
   check_arrays(striped{}, oracle::kind::striped);
 }
 
+BOOST_AUTO_TEST_CASE(arrays_of_the_row) {
+  check_arrays(row_contiguous{}, oracle::kind::row_contiguous);
+}
+
+BOOST_AUTO_TEST_CASE(keys_of_a_shard_of_the_row) {
+  const testing::test_stream stream;
+  const auto layout = to_device(
+      stream.executor(),
+      make_layout(std::vector{37, 51, 40}, no_padding{}, context_parallel<2, row_contiguous>{}));
+  const device_array<int> q(4), kv(4), rows(2), bounds(4);
+  const auto params =
+      make_gathered_key_params(stream.executor(), layout, shard{1}, std::span<int>(q.data(), 4),
+                               std::span<int>(kv.data(), 4), std::span<int>(rows.data(), 2));
+  shard_bounds(stream.executor(), layout, shard{1}, std::span<int>(bounds.data(), 4));
+  stream.wait();
+  BOOST_TEST(q.values() == (std::vector{0, 0, 24, 64}), boost::test_tools::per_element());
+  BOOST_TEST(bounds.values() == q.values(), boost::test_tools::per_element());
+  BOOST_TEST(kv.values() == (std::vector{0, 0, 51, 91}), boost::test_tools::per_element());
+  BOOST_TEST(rows.values() == (std::vector{37, 128}), boost::test_tools::per_element());
+  // Nothing was read back: the largest lengths are limits.
+  BOOST_TEST(params.max_seqlen_q == 51);
+  BOOST_TEST(params.max_seqlen_kv == 51);
+}
+
 BOOST_AUTO_TEST_CASE(attention_parameters_point_into_device_memory) {
   const testing::test_stream stream;
   const auto layout = to_device(

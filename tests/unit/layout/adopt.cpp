@@ -1,14 +1,22 @@
 #define BOOST_TEST_MODULE adopt
 #include "seqpack/layout/adopt.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <list>
+#include <numeric>
+#include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "seqpack/layout/layout_hash.hpp"
+#include "seqpack/policy/any_padding.hpp"
+#include "seqpack/policy/any_sharding.hpp"
+#include "seqpack/tokens/per_token.hpp"
 #include "support/oracle.hpp"
 #include "support/refused.hpp"
 
@@ -426,4 +434,272 @@ BOOST_AUTO_TEST_CASE(position_ids_with_a_tail) {
          "tokens (or use ghost_tail)");
   refuse({0, 1, 7, 0}, {.tail = 1},
          "position_ids[2] is 7: it must be 0 or 2, one more than the last");
+}
+
+BOOST_AUTO_TEST_CASE(position_ids_with_a_start) {
+  const auto bounds_from = [](const std::vector<int>& ids, const adopt_options& options) {
+    return plain(from_position_ids(ids, no_context_parallel{}, options).cu_seqlens());
+  };
+  BOOST_TEST(bounds_from({2, 3, 4, 2, 3}, {.position_start = 2}) == (bounds{0, 3, 5}));
+  BOOST_TEST(bounds_from({2, 2, 3}, {.position_start = 2}) == (bounds{0, 1, 3}));
+  BOOST_TEST(bounds_from({-1, 0, 1, -1, 0}, {.position_start = -1}) == (bounds{0, 3, 5}));
+  BOOST_TEST(bounds_from({2, 3, 0, 0}, {.ghost = true, .tail = 2, .position_start = 2}) ==
+             (bounds{0, 2, 2}));
+
+  const auto refused_at = [](const std::vector<int>& ids, offset_t start) {
+    return refusal(
+        [&] { from_position_ids(ids, no_context_parallel{}, {.position_start = start}); });
+  };
+  BOOST_TEST(refused_at({0, 1}, 2) == "position_ids[0] is 0: the first must be 2");
+  BOOST_TEST(refused_at({3, 4}, 2) == "position_ids[0] is 3: the first must be 2");
+  BOOST_TEST(refused_at({2, 3, 5}, 2) ==
+             "position_ids[2] is 5: it must be 2 or 4, one more than the last");
+  BOOST_TEST(refused_at({2, 3, 1, 2}, 2) ==
+             "position_ids[2] is 1: it must be 2 or 4, one more than the last");
+  BOOST_TEST(refused_at({0}, offset_t{1} << 48) ==
+             "position_start is 281474976710656: it must be from -140737488355328 to "
+             "140737488355328");
+}
+
+BOOST_AUTO_TEST_CASE(segment_ids) {
+  const auto check = [](const std::vector<int>& ids, const adopt_options& options, const bounds& cu,
+                        const bounds& cu_padded) {
+    const auto layout = from_segment_ids(ids, no_context_parallel{}, options);
+    BOOST_TEST(plain(layout.cu_seqlens()) == cu);
+    BOOST_TEST(plain(layout.cu_seqlens_padded()) == cu_padded);
+    BOOST_TEST(layout.sequences() == static_cast<offset_t>(cu.size()) - 1 - options.ghost);
+    BOOST_TEST(layout.view().has_ghost() == options.ghost);
+  };
+  check({1, 1, 2, 2, 2, 0}, {}, {0, 2, 5}, {0, 2, 6});
+  check({1, 1, 2, 2, 2, 0}, {.ghost = true}, {0, 2, 5, 5}, {0, 2, 5, 6});
+  check({1, 1, 2, 2, 2}, {.ghost = true}, {0, 2, 5, 5}, {0, 2, 5, 5});
+  // Ids are any numbers in any order.
+  check({7, -3, -3, 5}, {}, {0, 1, 3, 4}, {0, 1, 3, 4});
+  // Padding between sequences belongs to the one before.
+  check({4, 0, 0, 9, 9, 0, 8}, {}, {0, 1, 3, 4}, {0, 3, 6, 7});
+  // Another padding id, and none.
+  check({0, 0, -1, 4, -1, -1}, {.padding_id = -1}, {0, 2, 3}, {0, 3, 6});
+  check({0, 0, -1, 4, -1, -1}, {.ghost = true, .padding_id = -1}, {0, 2, 3, 3}, {0, 3, 4, 6});
+  check({0, 0, 1, 2, 2}, {.padding_id = std::nullopt}, {0, 2, 3, 5}, {0, 2, 3, 5});
+  check({0, 0, 1, 2, 2}, {.ghost = true, .padding_id = 2}, {0, 2, 3, 3}, {0, 2, 3, 5});
+  // A tail that is given is one, whatever it holds; other padding belongs to the last sequence.
+  check({1, 1, 2, 0, 0, 0}, {.ghost = true, .tail = 2}, {0, 2, 3, 3}, {0, 2, 4, 6});
+  check({1, 1, 2, 2, 1, 3}, {.ghost = true, .tail = 2, .padding_id = std::nullopt}, {0, 2, 4, 4},
+        {0, 2, 4, 6});
+  check({1, 1, 2, 2, 1, 3}, {.tail = 3}, {0, 2, 3}, {0, 2, 6});
+  // Nothing but a ghost.
+  check({0, 0, 0}, {.ghost = true}, {0, 0}, {0, 3});
+  check({5, 5}, {.ghost = true, .tail = 2}, {0, 0}, {0, 2});
+  check({}, {}, {0}, {0});
+  check({}, {.ghost = true}, {0, 0}, {0, 0});
+}
+
+BOOST_AUTO_TEST_CASE(segment_ids_of_any_type_and_range) {
+  const std::uint64_t large = std::uint64_t{1} << 63;
+  const auto l = from_segment_ids<std::int64_t>(std::list<std::uint64_t>{large, large, 3, 0});
+  BOOST_TEST(plain(l.cu_seqlens()) == (bounds{0, 2, 3}));
+  BOOST_TEST(plain(l.cu_seqlens_padded()) == (bounds{0, 2, 4}));
+  // A padding id that the type does not hold is in no entry.
+  const std::array<std::uint8_t, 3> bytes{255, 255, 0};
+  BOOST_TEST(
+      plain(from_segment_ids(bytes, no_context_parallel{}, {.padding_id = -1}).cu_seqlens()) ==
+      (bounds{0, 2, 3}));
+  const context_parallel<2> cp;
+  BOOST_TEST(full_rows_of(from_segment_ids(std::array{1, 1, 1, 0, 2, 2, 2, 2}, cp), 0) ==
+             (bounds{0, 3, 4, 7}));
+}
+
+BOOST_AUTO_TEST_CASE(segment_ids_that_return_are_refused) {
+  const auto refused_segments = [](const std::vector<int>& ids, const adopt_options& options = {}) {
+    return refusal([&] { from_segment_ids(ids, no_context_parallel{}, options); });
+  };
+  const std::string ended =
+      ": the tokens of a sequence must be neighbours, and this id ended at entry ";
+  BOOST_TEST(refused_segments({5, 5, 7, 7, 5}) == "segment_ids[4] is 5" + ended + "1");
+  BOOST_TEST(refused_segments({1, 1, 0, 1}) == "segment_ids[3] is 1" + ended + "1");
+  // The first entry that returns is named, and where its id was last.
+  BOOST_TEST(refused_segments({9, 8, 9, 8, 9}) == "segment_ids[2] is 9" + ended + "0");
+  BOOST_TEST(refused_segments({3, 4, 4, 5, 4, 3}) == "segment_ids[4] is 4" + ended + "2");
+  BOOST_TEST(refused_segments({-1, 2, -1}) == "segment_ids[2] is -1" + ended + "0");
+  // Not in a tail that was given.
+  BOOST_TEST(refused_segments({5, 5, 7, 7, 5}, {.tail = 1}) == "accepted");
+}
+
+BOOST_AUTO_TEST_CASE(segment_ids_that_show_no_row_are_refused) {
+  const auto refused_segments = [](const std::vector<int>& ids, const adopt_options& options = {}) {
+    return refusal([&] { from_segment_ids(ids, no_context_parallel{}, options); });
+  };
+  const std::string first = ": padding before the first sequence belongs to none";
+  BOOST_TEST(refused_segments({0, 1, 1}) == "segment_ids[0] is 0" + first);
+  BOOST_TEST(refused_segments({-1, -1, 1}, {.padding_id = -1}) == "segment_ids[0] is -1" + first);
+  BOOST_TEST(refused_segments({0, 0, 0}, {.ghost = true, .tail = 2}) ==
+             "segment_ids[0] is 0" + first);
+  BOOST_TEST(
+      refused_segments({0, 0, 0}) ==
+      "number of sequences is 0: it must be at least 1, so that one can absorb the tail of 3 "
+      "tokens (or use ghost_tail)");
+  BOOST_TEST(refused_segments({1, 2}, {.ghost = true, .padding_id = std::nullopt}) ==
+             "tail is not given: without a padding_id, segment ids do not tell a ghost from a "
+             "sequence: say how many tokens it has");
+  BOOST_TEST(refused_segments({1, 2}, {.tail = 3}) ==
+             "tail is 3: it must be at most 2, the tokens of the row");
+  BOOST_TEST(refused_segments({1, 2}, {.position_start = 1}) ==
+             "position_start is 1: it goes with position ids");
+  BOOST_TEST(refused_segments({1, 2, 2}, {.width = 1}) ==
+             "sequence 1 is 2: a length must be at most 1, the width of the batch");
+  BOOST_TEST(refused_segments({1, 2, 2}, {.sequences = 3}) ==
+             "number of entries of cu_seqlens is 3: it must be 4, one more than there are "
+             "sequences");
+  BOOST_TEST(refusal([] {
+               from_position_ids(std::array{0, 1}, no_context_parallel{}, {.padding_id = 1});
+             }) == "padding_id is 1: it goes with segment ids");
+}
+
+BOOST_AUTO_TEST_CASE(ids_with_the_real_lengths) {
+  const auto check = [](const auto& layout, const bounds& cu, const bounds& cu_padded) {
+    BOOST_TEST(plain(layout.cu_seqlens()) == cu);
+    BOOST_TEST(plain(layout.cu_seqlens_padded()) == cu_padded);
+  };
+  const no_context_parallel one;
+  const std::array ids{0, 1, 2, 3, 0, 1};
+  check(from_position_ids(ids, std::array{3, 1}), {0, 3, 4}, {0, 4, 6});
+  // Sequences without tokens are where their lengths are 0.
+  check(from_position_ids(ids, std::array{0, 3, 0, 0, 1, 0}), {0, 0, 3, 3, 3, 4, 4},
+        {0, 0, 4, 4, 4, 6, 6});
+  // One that has padding alone: all have tokens, or the last one has the tail.
+  check(from_position_ids(ids, std::array{0, 1}), {0, 0, 1}, {0, 4, 6});
+  check(from_position_ids(ids, std::array{0, 4, 0}), {0, 0, 4, 4}, {0, 0, 4, 6});
+  check(from_position_ids(ids, std::array{4, 0}, one, {.tail = 2}), {0, 4, 4}, {0, 4, 6});
+  check(from_position_ids(ids, std::array{3}, one, {.ghost = true, .tail = 2}), {0, 3, 3},
+        {0, 4, 6});
+  check(from_position_ids(std::array<int, 0>{}, std::array{0, 0}), {0, 0, 0}, {0, 0, 0});
+
+  const std::array segments{4, 4, 4, 4, 9, 9};
+  check(from_segment_ids(segments, std::list<std::uint16_t>{3, 0, 1}), {0, 3, 3, 4}, {0, 4, 4, 6});
+  check(from_segment_ids(segments, std::array{3}, one, {.ghost = true, .padding_id = 9}), {0, 3, 3},
+        {0, 4, 6});
+  check(from_segment_ids(segments, std::array{4, 0}, one, {.tail = 2}), {0, 4, 4}, {0, 4, 6});
+  check(from_segment_ids(std::array{0, 0, 0}, std::array{0, 0}), {0, 0, 0}, {0, 0, 3});
+}
+
+BOOST_AUTO_TEST_CASE(real_lengths_that_the_row_does_not_show_are_refused) {
+  const std::array ids{0, 1, 2, 3, 0, 1};
+  const auto refused_lengths = [&](const std::vector<std::int64_t>& lengths) {
+    return refusal([&] { from_position_ids(ids, lengths); });
+  };
+  BOOST_TEST(refused_lengths({3, 3}) ==
+             "lengths[1] is 3: it must be at most 2, the tokens of its sequence in the row");
+  BOOST_TEST(refused_lengths({0, 5, 0, 1}) ==
+             "lengths[1] is 5: it must be at most 4, the tokens of its sequence in the row");
+  BOOST_TEST(refused_lengths({3, -1}) ==
+             "lengths[1] is -1: a length must be from 0 to 281474976710656");
+  BOOST_TEST(refused_lengths({3}) == "number of lengths above 0 is 1: the row shows 2 sequences");
+  BOOST_TEST(refused_lengths({1, 1, 1}) ==
+             "number of lengths above 0 is 3: the row shows 2 sequences");
+  // Which of the empty ones has the tokens cannot be told.
+  BOOST_TEST(refused_lengths({0, 0, 1}) ==
+             "number of lengths above 0 is 1: the row shows 2 sequences");
+  BOOST_TEST(refused_lengths({}) == "number of lengths above 0 is 0: the row shows 2 sequences");
+  BOOST_TEST(refusal([&] {
+               from_position_ids(std::array{0, 1, 0, 0}, std::array{2, 0, 0, 0, 0});
+             }) == "number of lengths above 0 is 1: the row shows 3 sequences");
+  BOOST_TEST(refusal([&] { from_segment_ids(std::array{1, 1, 0, 2}, std::array{3, 1}); }) ==
+             "lengths[0] is 3: it must be at most 2, the tokens of its sequence in the row");
+}
+
+namespace {
+
+using any_parallel = context_parallel<dynamic, any_sharding>;
+using any_layout = packed_layout<any_parallel>;
+
+/// Any padding that fits the sharding; with a total there is a tail, often of more than a sequence.
+any_padding random_padding(std::mt19937& random, offset_t divisor, offset_t content) {
+  const each_multiple_of<> each{divisor};
+  const total_multiple_of<> multiple{divisor * static_cast<offset_t>(1 + random() % 5)};
+  const offset_t more = divisor * static_cast<offset_t>(random() % 4);
+  const fixed_total<> fixed{std::max(content + more, divisor)};
+  switch (random() % 5) {
+    case 0: return padding{each};
+    case 1: return padding{each, multiple};
+    case 2: return padding{each, multiple, ghost_tail{}};
+    case 3: return padding{each, fixed};
+    default: return padding{each, fixed, ghost_tail{}};
+  }
+}
+
+void require_same(const any_layout& again, const any_layout& made) {
+  BOOST_TEST(plain(again.cu_seqlens()) == plain(made.cu_seqlens()));
+  BOOST_TEST(plain(again.cu_seqlens_padded()) == plain(made.cu_seqlens_padded()));
+  BOOST_TEST(again.batch_size() == made.batch_size());
+  BOOST_TEST(again.sequences() == made.sequences());
+  BOOST_TEST(again.max_seqlen() == made.max_seqlen());
+  BOOST_TEST(again.max_length() == made.max_length());
+  BOOST_TEST(layout_hash(again) == layout_hash(made));
+}
+
+/// The layout from each of its own arrays.
+void check_adopted_again(const any_layout& made) {
+  const auto view = made.view();
+  const auto size = static_cast<std::size_t>(made.total_tokens());
+  std::vector<std::int32_t> positions(size);
+  std::vector<std::int64_t> index(size);
+  per_token(host, made, full_row, position_ids(positions), sequence_index(index));
+  bounds lengths;
+  for (offset_t slot = 0; slot < made.sequences(); ++slot) lengths.push_back(view.length(slot));
+  const bool ghost = view.has_ghost();
+  adopt_options options{.sequences = made.sequences(),
+                        .max_seqlen = made.max_seqlen(),
+                        .ghost = ghost,
+                        .order = made.order(),
+                        .batch = made.batch_size()};
+  require_same(from_cu_seqlens(made.cu_seqlens(), made.cu_seqlens_padded(), made.total_tokens(),
+                               view.cp, options),
+               made);
+  options.padding_id = std::nullopt;
+  if (ghost) options.padding_id = made.sequences();
+  require_same(from_segment_ids(index, lengths, view.cp, options), made);
+  options.padding_id = 0;
+  if (ghost) options.tail = view.padded_length(made.sequences());
+  require_same(from_position_ids(positions, lengths, view.cp, options), made);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_layout_is_adopted_again_from_each_of_its_own_arrays) {
+  std::mt19937 random(19);
+  int ghosts = 0;
+  int empty_tails = 0;
+  for (int round = 0; round < 600; ++round) {
+    const any_parallel cp(1 + static_cast<offset_t>(random() % 4),
+                          static_cast<sharding_kind>(random() % 3));
+    bounds lengths(random() % 7);
+    for (auto& length : lengths) length = std::max(0, static_cast<int>(random() % 16) - 5);
+    bounds order(lengths.size());
+    std::iota(order.begin(), order.end(), offset_t{0});
+    std::shuffle(order.begin(), order.end(), random);
+    order.resize(random() % (order.size() + 1));
+    layout_options options;
+    if (round % 2 == 0) options.order = order;
+    offset_t content = 0;
+    for (const offset_t length : lengths) content += round_up(length, cp.divisor());
+    const any_padding how = random_padding(random, cp.divisor(), content);
+    const offset_t slots = static_cast<offset_t>(round % 2 == 0 ? order.size() : lengths.size());
+    if (slots == 0 && how.has_fixed_total && !has_ghost(how)) continue;  // nobody takes the tail
+    const any_layout made = make_layout(lengths, how, cp, options);
+    BOOST_TEST_CONTEXT("round " << round) {
+      check_adopted_again(made);
+    }
+    ghosts += made.view().has_ghost() && made.view().padded_length(slots) > 0;
+    empty_tails += !made.view().has_ghost() && slots > 1 && made.view().length(slots - 1) == 0 &&
+                   made.view().padded_length(slots - 1) > 0;
+  }
+  // What is hard to see was seen.
+  BOOST_TEST(ghosts > 50);
+  BOOST_TEST(empty_tails > 20);
+}
+
+BOOST_AUTO_TEST_CASE(a_row_that_was_not_packed_is_adopted_again) {
+  // Every sequence takes the whole width, empty ones too.
+  const auto made = unpacked_layout(std::vector{3, 0, 4, 0}, 4, any_parallel(2, zigzag{}));
+  check_adopted_again(made);
 }

@@ -215,6 +215,8 @@ void with_policies(const oracle::request& r, F f) {
       case oracle::kind::zigzag: return f(padding, context_parallel{r.cp, zigzag{}});
       case oracle::kind::contiguous: return f(padding, context_parallel{r.cp, contiguous{}});
       case oracle::kind::striped: return f(padding, context_parallel{r.cp, striped{}});
+      case oracle::kind::row_contiguous:
+        return f(padding, context_parallel{r.cp, row_contiguous{}});
     }
   };
   const auto with_tail = [&](auto tail) {
@@ -236,7 +238,7 @@ void with_policies(const oracle::request& r, F f) {
 
 /// All paddings that matter for one batch, one number of ranks and one sharding.
 std::vector<oracle::request> requests(const numbers& lens, number cp, oracle::kind sharding) {
-  const number divisor = oracle::divisor(sharding, cp);
+  const number divisor = oracle::total_divisor(sharding, cp);
   std::vector<oracle::request> result;
   for (const number each : {number{1}, divisor, 2 * divisor, divisor + 1}) {
     for (const oracle::tail tail : {oracle::tail::absorb, oracle::tail::ghost}) {
@@ -260,7 +262,7 @@ std::vector<oracle::request> requests(const numbers& lens, number cp, oracle::ki
 }
 
 constexpr oracle::kind all_shardings[] = {oracle::kind::zigzag, oracle::kind::contiguous,
-                                          oracle::kind::striped};
+                                          oracle::kind::striped, oracle::kind::row_contiguous};
 
 /// Every `step`-th batch of a list, beginning with a different one for every number of ranks.
 void compare_all(const std::vector<numbers>& batches, number first_cp, number last_cp,
@@ -324,6 +326,7 @@ BOOST_AUTO_TEST_CASE(the_checks_notice_a_wrong_map) {
   BOOST_TEST(wrong(each_4, context_parallel<2>{}) == "");
   BOOST_TEST(wrong(each_4, context_parallel<2, contiguous>{}) != "");
   BOOST_TEST(wrong(each_4, context_parallel<2, striped>{}) != "");
+  BOOST_TEST(wrong(each_4, context_parallel<2, row_contiguous>{}) != "");
   BOOST_TEST(wrong(padding{each_multiple_of<8>{}}, context_parallel<2>{}) != "");
 }
 
@@ -382,6 +385,9 @@ static_assert(proven<4>(lens, padding{each_multiple_of<>{8}}, context_parallel<>
 static_assert(proven<4>(lens, padding{each_multiple_of<4>{}}, context_parallel<4, contiguous>{},
                         12));
 static_assert(proven<4>(lens, padding{each_multiple_of<4>{}}, context_parallel<4, striped>{}, 12));
+static_assert(proven<4>(lens, no_padding{}, context_parallel<4, row_contiguous>{}, 8));
+static_assert(proven<4>(lens, padding{total_multiple_of<3>{}},
+                        context_parallel<3, row_contiguous>{}, 9));
 static_assert(proven<4>(lens, padding{each_multiple_of<4>{}, fixed_total<24>{}},
                         context_parallel<2>{}, 24));
 static_assert(proven<5>(lens, padding{each_multiple_of<4>{}, fixed_total<24>{}, ghost_tail{}},

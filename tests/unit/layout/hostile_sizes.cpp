@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -176,7 +177,10 @@ BOOST_AUTO_TEST_CASE(options_of_adopted_bounds) {
   refuse(adopt({.width = largest}),
          "width is 9223372036854775807: it must be from 0 to 281474976710656");
   refuse(adopt({.tail = 0}),
-         "tail is 0: it goes with position ids: bounds say where their tail is");
+         "tail is 0: it goes with position ids and segment ids: bounds say where their tail is");
+  refuse(adopt({.position_start = 2}), "position_start is 2: it goes with position ids");
+  refuse(adopt({.padding_id = -1}), "padding_id is -1: it goes with segment ids");
+  refuse(adopt({.padding_id = std::nullopt}), "padding_id is none: it goes with segment ids");
 }
 
 BOOST_AUTO_TEST_CASE(numbers_of_bounds_and_position_ids_are_the_callers_own) {

@@ -46,7 +46,7 @@ template <layout L>
 bounds shard_bounds(const L& l) {
   const auto view = l.view();
   bounds result;
-  for (offset_t k = 0; k <= view.segments; ++k) result.push_back(view.shard_begin(k));
+  for (offset_t k = 0; k <= view.segments; ++k) result.push_back(view.shard_begin(shard{0}, k));
   return result;
 }
 

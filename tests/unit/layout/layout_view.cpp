@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(lengths_and_bounds_of_the_sequences) {
     BOOST_TEST(view.begin_of(k) == begin[k]);
     BOOST_TEST(view.padded_length(k) == padded[k]);
     BOOST_TEST(view.length(k) == lens[static_cast<std::size_t>(k)]);
-    BOOST_TEST(view.shard_begin(k) == begin[k] / 2);
+    BOOST_TEST(view.shard_begin(shard{1}, k) == begin[k] / 2);
   }
 }
 

@@ -27,11 +27,11 @@ static_assert(policies_fit<padding<fixed_total<>>, context_parallel<4>>());
 // The total multiple alone need not fit: the tail is checked with the lengths.
 static_assert(policies_fit<padding<total_multiple_of<3>>, context_parallel<4>>());
 
-static_assert(detail::static_divisor<context_parallel<4>>() == 8);
-static_assert(detail::static_divisor<context_parallel<4, contiguous>>() == 4);
-static_assert(detail::static_divisor<context_parallel<4, striped>>() == 4);
-static_assert(detail::static_divisor<context_parallel<1>>() == 1);
-static_assert(detail::static_divisor<context_parallel<>>() == dynamic);
+static_assert(detail::divisors_of<context_parallel<4>>().each == 8);
+static_assert(detail::divisors_of<context_parallel<4, contiguous>>().each == 4);
+static_assert(detail::divisors_of<context_parallel<4, striped>>().total == 4);
+static_assert(detail::divisors_of<context_parallel<1>>().each == 1);
+static_assert(detail::divisors_of<context_parallel<>>().each == dynamic);
 
 namespace {
 

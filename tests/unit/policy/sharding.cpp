@@ -48,6 +48,7 @@ struct not_trivially_copyable : reversed_contiguous {
 
 // Who satisfies the concepts, and who does not.
 static_assert(sharding<zigzag> && sharding<contiguous> && sharding<striped>);
+static_assert(sharding<row_contiguous>);
 static_assert(sharding<reversed_contiguous> && sharding<blocks> && sharding<any_sharding>);
 static_assert(!sharding<int> && !sharding<without_run> && !sharding<with_an_int_divisor>);
 static_assert(!sharding<not_trivially_copyable> && !sharding<context_parallel<2>>);
@@ -106,7 +107,9 @@ template <context_parallel_policy A, context_parallel_policy B>
 void same(const A& fixed, const B& at_run_time) {
   BOOST_TEST(fixed.size() == at_run_time.size());
   BOOST_TEST(fixed.divisor() == at_run_time.divisor());
-  const offset_t length = 3 * fixed.divisor();
+  BOOST_TEST(fixed.total_divisor() == at_run_time.total_divisor());
+  BOOST_TEST(fixed.cuts_row() == at_run_time.cuts_row());
+  const offset_t length = 3 * fixed.total_divisor();
   for (offset_t token = 0; token < length; ++token) {
     const shard_position p = fixed.to_shard(token, length);
     BOOST_TEST((p == at_run_time.to_shard(token, length)));
@@ -184,6 +187,26 @@ BOOST_AUTO_TEST_CASE(striped_conforms) {
   static_and_dynamic_agree<striped>();
 }
 
+BOOST_AUTO_TEST_CASE(row_contiguous_conforms) {
+  check_sharding(row_contiguous{}, true);
+  static_and_dynamic_agree<row_contiguous>();
+  const context_parallel<4, row_contiguous> cp;
+  BOOST_TEST(cp.cuts_row());
+  BOOST_TEST(cp.divisor() == 1);
+  BOOST_TEST(cp.total_divisor() == 4);
+  // Row 5 of 8, over 4 ranks.
+  BOOST_TEST((cp.to_shard(5, 8) == shard_position{2, 1}));
+  BOOST_TEST(cp.to_token({2, 1}, 8) == 5);
+}
+
+BOOST_AUTO_TEST_CASE(one_rank_cuts_nothing) {
+  const context_parallel<1, row_contiguous> cp;
+  BOOST_TEST(!cp.cuts_row());
+  BOOST_TEST(cp.divisor() == 1);
+  BOOST_TEST(cp.total_divisor() == 1);
+  BOOST_TEST(!(context_parallel{1, any_sharding{row_contiguous{}}}.cuts_row()));
+}
+
 BOOST_AUTO_TEST_CASE(shardings_of_ones_own_conform) {
   check_sharding(reversed_contiguous{}, true);
   static_and_dynamic_agree<reversed_contiguous>();
@@ -195,15 +218,18 @@ BOOST_AUTO_TEST_CASE(shardings_that_are_chosen_at_run_time_conform) {
   check_sharding(any_sharding{zigzag{}}, true);
   check_sharding(any_sharding{contiguous{}}, true);
   check_sharding(any_sharding{striped{}}, true);
+  check_sharding(any_sharding{row_contiguous{}}, true);
   BOOST_TEST((any_sharding{} == any_sharding{sharding_kind::zigzag}));
   BOOST_TEST((any_sharding{contiguous{}} == any_sharding{sharding_kind::contiguous}));
   BOOST_TEST((any_sharding{striped{}} == any_sharding{sharding_kind::striped}));
+  BOOST_TEST((any_sharding{row_contiguous{}} == any_sharding{sharding_kind::row_contiguous}));
 }
 
 BOOST_AUTO_TEST_CASE(loops_see_which_sharding_was_chosen) {
   is_visited_as_itself<zigzag>();
   is_visited_as_itself<contiguous>();
   is_visited_as_itself<striped>();
+  is_visited_as_itself<row_contiguous>();
 }
 
 BOOST_AUTO_TEST_CASE(a_sharding_is_assigned_another_one) {

@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE packed_seq_params
 #include "seqpack/tokens/packed_seq_params.hpp"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <limits>
@@ -28,13 +29,12 @@ numbers to_numbers(std::span<const T> values) {
 }
 
 template <attention_bounds Bounds, class Layout>
-void check_params(const Layout& layout, const oracle::packed& expected,
-                  const oracle::request& request) {
+void check_params(const Layout& layout, const oracle::packed& expected, std::size_t rank) {
   using Index = typename Layout::index_type;
   poisoned_buffer<Index> seq_idx(expected.total);
   poisoned_buffer<Index> shard_cu(static_cast<offset_t>(expected.cu.size()));
-  const packed_seq_params<Index> params =
-      make_packed_seq_params<Bounds>(host, layout, seq_idx.span(), shard_cu.span());
+  const packed_seq_params<Index> params = make_packed_seq_params<Bounds>(
+      host, layout, shard{static_cast<offset_t>(rank)}, seq_idx.span(), shard_cu.span());
 
   const numbers& attended = Bounds == attention_bounds::padded ? expected.cu_padded : expected.cu;
   BOOST_TEST(to_numbers(params.cu_seqlens_q) == attended, per_element());
@@ -47,7 +47,10 @@ void check_params(const Layout& layout, const oracle::packed& expected,
   BOOST_TEST(params.total_tokens == expected.total);
   BOOST_TEST(to_numbers(params.seq_idx) == oracle::sequence_index(expected.row), per_element());
   numbers local;
-  for (const auto bound : expected.cu_padded) local.push_back(bound / request.cp);
+  for (oracle::number k = 0; k < static_cast<oracle::number>(expected.cu.size()); ++k) {
+    const auto before = [k](const oracle::token& t) { return t.slot < k; };
+    local.push_back(std::ranges::count_if(expected.shards[rank], before));
+  }
   BOOST_TEST(to_numbers(params.cu_seqlens_shard) == local, per_element());
 
   // No copies: the spans are the layout's arrays and the caller's.
@@ -65,9 +68,11 @@ BOOST_AUTO_TEST_CASE(random_layouts_with_both_bounds) {
   for (int round = 0; round < 12; ++round) {
     const numbers lens = random_lengths(random, round % 6, 30);
     const numbers order = round % 2 == 0 ? numbers{} : random_order(random, round % 6);
-    for_each_layout(lens, order, [](const auto& layout, const auto& expected, const auto& request) {
-      check_params<attention_bounds::padded>(layout, expected, request);
-      check_params<attention_bounds::real_and_padded>(layout, expected, request);
+    for_each_layout(lens, order, [](const auto& layout, const auto& expected, const auto&) {
+      for (std::size_t rank = 0; rank < expected.shards.size(); ++rank) {
+        check_params<attention_bounds::padded>(layout, expected, rank);
+        check_params<attention_bounds::real_and_padded>(layout, expected, rank);
+      }
     });
   }
 }
@@ -98,7 +103,7 @@ BOOST_AUTO_TEST_CASE(index_of_64_bits) {
   const auto layout = make_layout<std::int64_t>(numbers{5, 3}, padding{each_multiple_of<4>{}},
                                                 context_parallel<2>{});
   check_params<attention_bounds::real_and_padded>(
-      layout, oracle::pack({.lens = {5, 3}, .each = 4, .cp = 2}), {.cp = 2});
+      layout, oracle::pack({.lens = {5, 3}, .each = 4, .cp = 2}), 1);
   static_assert(std::is_same_v<decltype(packed_seq_params<std::int64_t>::seq_idx),
                                std::span<const std::int64_t>>);
 }
@@ -138,6 +143,23 @@ BOOST_AUTO_TEST_CASE(outputs_in_one_memory_are_refused) {
       make_packed_seq_params(host, layout, both.span().first(12), both.span().last(3)),
       invalid_input, refused_as("bounds is in the memory of seq_idx: outputs must not alias"));
   BOOST_TEST(both.untouched());
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_share_the_row_have_bounds_of_their_own) {
+  const auto layout =
+      make_layout(numbers{37, 51, 40}, no_padding{}, context_parallel<2, row_contiguous>{});
+  std::vector<std::int32_t> out(4);
+  shard_bounds(host, layout, shard{1}, out);
+  BOOST_TEST(out == (std::vector<std::int32_t>{0, 0, 24, 64}), per_element());
+  const std::string why =
+      "sharding is of the whole row: every rank has bounds of its own: say of which shard";
+  BOOST_TEST(refusal([&] { shard_bounds(host, layout, out); }) == why);
+  std::vector<std::int32_t> seq_idx(128);
+  BOOST_TEST(refusal([&] {
+               make_packed_seq_params(host, layout, std::span(seq_idx), std::span(out));
+             }) == why);
+  BOOST_TEST(refusal([&] { shard_bounds(host, layout, shard{2}, out); }) ==
+             "rank is 2: it must be from 0 to 1, the last context-parallel rank");
 }
 
 BOOST_AUTO_TEST_CASE(shard_bounds_alone) {

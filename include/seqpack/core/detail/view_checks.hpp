@@ -1,5 +1,6 @@
 /// \file
 /// What a view checks of its sizes and strides when it is made.
+// For the folders above too.
 #pragma once
 
 #include <concepts>

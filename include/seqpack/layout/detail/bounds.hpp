@@ -103,7 +103,8 @@ SEQPACK_HD constexpr offset_t padded_length(const Rounding& rounding, offset_t l
 template <layout_index Index, class Rounding>
 struct bounds_rules {
   Rounding rounding{};
-  fast_divisor divisor{};  ///< of the sharding
+  fast_divisor divisor{};      ///< of the sharding, for every length
+  fast_divisor row_divisor{};  ///< of a sharding that cuts the row, for the total; 1 for others
   offset_t width = max_tokens;
   offset_t each = 1;
   offset_t total_multiple = 1;
@@ -134,6 +135,11 @@ struct bounds_rules {
 
   /// Whether the sharding divides every padded length, so that none must be looked at.
   SEQPACK_HD constexpr bool each_divides() const noexcept { return divisor.divides(each); }
+  /// Whether the sums must be known for all checks: those of a total, or one of a row's divisor that
+  /// no policy keeps.
+  SEQPACK_HD constexpr bool checks_sums() const noexcept {
+    return has_total || !row_divisor.divides(each);
+  }
 
   SEQPACK_HD constexpr layout_status check_length(offset_t slot, offset_t length) const noexcept {
     if (length < 0) return {layout_error::negative_length, slot, length, 0};
@@ -156,6 +162,11 @@ struct bounds_rules {
     const layout_status status = check_length(slot, length);
     if (!status.ok() || (absorbs() && slot + 1 == sequences)) return status;
     return check_padded(slot, padded(length));
+  }
+
+  SEQPACK_HD constexpr layout_status check_total(offset_t total) const noexcept {
+    if (row_divisor.divides(total)) return {};
+    return {layout_error::total_not_divisible, -1, total, row_divisor.value()};
   }
 
   /// Of a sequence that another system has padded.
@@ -198,9 +209,15 @@ struct bounds_rules {
       sizes.status = check_padded(sums.sequences - 1, last);
       sizes.longest_padded = max_of(sizes.longest_padded, last);
     }
+    if (sizes.status.ok()) sizes.status = check_total(sizes.total);
     return sizes;
   }
 };
+
+template <context_parallel_policy C>
+constexpr fast_divisor row_divisor_of(const C& cp) {
+  return fast_divisor(cp.cuts_row() ? cp.total_divisor() : 1);
+}
 
 /// \param rounding of the padding
 /// \throws invalid_input for policies that do not fit.
@@ -210,6 +227,7 @@ constexpr bounds_rules<Index, Rounding> rules_of(const Rounding& rounding, const
   require_policies_fit(padding, cp);
   return {.rounding = rounding,
           .divisor = fast_divisor(cp.divisor()),
+          .row_divisor = row_divisor_of(cp),
           .width = width,
           .each = padding.each(),
           .total_multiple = padding.total_multiple(),
@@ -221,7 +239,7 @@ constexpr bounds_rules<Index, Rounding> rules_of(const Rounding& rounding, const
 /// For bounds that another system has padded.
 template <layout_index Index, context_parallel_policy C>
 constexpr bounds_rules<Index, extent<>> rules_of_bounds(const C& cp, offset_t width) {
-  return {.divisor = fast_divisor(cp.divisor()), .width = width};
+  return {.divisor = fast_divisor(cp.divisor()), .row_divisor = row_divisor_of(cp), .width = width};
 }
 
 /// The lengths of the slots, in slot order, as they are and as offsets, and how an error names one.
@@ -270,8 +288,8 @@ template <slot_lengths L>
 
 /// Checks the lengths against the policies and computes the sizes. Writes nothing.
 ///
-/// Without a total in the policy nothing about the sums can be wrong as long as they fit, so then
-/// they are left to write_bounds, which makes them anyway, and one pass is saved.
+/// Without a total in the policy, or a sharding that divides it, nothing about the sums can be wrong
+/// as long as they fit, so then they are left to write_bounds, which makes them anyway, and one pass is saved.
 /// \throws invalid_input for a length below 0 or above the width, a padded length that the sharding
 /// does not divide, content above the fixed total, and sums above the index type.
 template <slot_lengths L, layout_index Index, class Rounding>
@@ -299,10 +317,11 @@ constexpr layout_sizes check_lengths(const L& lengths, const bounds_rules<Index,
       }
     }
     sums.longest = max_of(sums.longest, found.longest);
-    if (rules.has_total) add_block(first, end);
+    if (rules.checks_sums()) add_block(first, end);
   }
   if (sums.sequences > 0) sums.last = lengths[sums.sequences - 1];
-  if (!rules.has_total && rules.padded(sums.longest) > rules.limit / max_of(sums.sequences, 1)) {
+  if (!rules.checks_sums() &&
+      rules.padded(sums.longest) > rules.limit / max_of(sums.sequences, 1)) {
     for (offset_t first = 0; first < sums.sequences; first += block) {
       add_block(first, min_of(first + block, sums.sequences));
     }

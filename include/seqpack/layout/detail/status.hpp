@@ -77,6 +77,9 @@ inline constexpr status_text status_texts[] = {
      "it must be at most ", ", its padded length"},
     {layout_error::total_differs, status_text::entry_kind::index, "cu_seqlens_padded",
      "the last entry must be ", ", the tokens of the packed row"},
+    {layout_error::total_not_divisible, status_text::entry_kind::none, "total",
+     "it must be a multiple of ",
+     ", what the sharding divides the row by (total_multiple_of pads it)"},
 };
 
 /// Throws the invalid_input that describes a status. `sequence` is what the entry's sequence is

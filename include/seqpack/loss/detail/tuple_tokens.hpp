@@ -21,17 +21,11 @@ struct shard_rows {
 };
 
 /// The rows of a shard that hold the tokens of a segment, its padding included: every sharding keeps
-/// them together. Host only. O(runs).
+/// them together.
 template <class View>
 shard_rows rows_of_segment(const View& view, shard mine, offset_t segment) {
-  shard_rows rows;
-  for_each_source_run(view, mine, segment, 0, view.padded_length(segment),
-                      [&](offset_t, offset_t row, offset_t count) {
-                        if (row < 0) return;
-                        if (rows.count == 0 || row < rows.first) rows.first = row;
-                        rows.count += count;
-                      });
-  return rows;
+  const offset_t first = view.shard_begin(mine, segment);
+  return {first, view.shard_begin(mine, segment + 1) - first};
 }
 
 /// The real tokens of K sequences one after another, and the rows of a shard that hold some of them.

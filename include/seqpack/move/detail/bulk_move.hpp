@@ -97,7 +97,6 @@ struct move_list<Move, Rest...> {
     }
     const tile_span span = move.shape.span(tile);
     using value = typename Move::value_type;
-    using fill_type = decltype(move.fill);
     sources found{};
     if (continues && move.shape.continues(span)) {
       found.add(scratch.routes[0]);
@@ -108,7 +107,7 @@ struct move_list<Move, Rest...> {
             move.shape,
             !threads.any(found.none),
             !threads.any(found.some),
-            seqpack::detail::tiles::repeats<value, fill_type>(move.shape.units().bytes()),
+            seqpack::detail::tiles::repeats<value>(move.fill, move.shape.units().bytes()),
             seqpack::detail::tiles::pattern_of<value>(move.fill)};
   }
   /// Fills what no pattern can fill.

@@ -130,15 +130,21 @@ inline constexpr bool always_repeats = is_periodic<T, F> && std::alignment_of_v<
 
 /// Whether a fill is the same in every unit of so many bytes.
 template <class T, class F>
-SEQPACK_HD constexpr bool repeats(std::int32_t unit_bytes) {
-  return is_periodic<T, F> && unit_bytes >= static_cast<std::int32_t>(sizeof(T));
+SEQPACK_HD constexpr bool repeats([[maybe_unused]] const F& fill, std::int32_t unit_bytes) {
+  if constexpr (pattern_filler<F>) {
+    return unit_bytes >= fill.period() && is_power_of_two(fill.period());
+  } else {
+    return is_periodic<T, F> && unit_bytes >= static_cast<std::int32_t>(sizeof(T));
+  }
 }
 
 /// 16 bytes of a constant fill.
 template <class T, class F>
 SEQPACK_HD block<16> pattern_of(const F& fill) {
   block<16> out{0, 0};
-  if constexpr (is_periodic<T, F>) {
+  if constexpr (pattern_filler<F>) {
+    out = fill.pattern();
+  } else if constexpr (is_periodic<T, F>) {
     fill_unit<16, T>(reinterpret_cast<char*>(&out), 0, fill);
   }
   return out;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -20,6 +21,14 @@ template <class F, class T>
 concept filler = std::is_trivially_copyable_v<F> &&
                  (std::invocable<const F&, offset_t> || std::constructible_from<T, const F&>);
 
+/// A filler of bytes that begins again every period() of them, and can write many at once.
+template <class F>
+concept pattern_filler = requires(const F& f, std::byte* to, offset_t count) {
+  { f.period() } -> std::same_as<offset_t>;
+  f.pattern();
+  f.write(to, count);
+};
+
 /// The fill of one column.
 template <class T, filler<T> F>
 SEQPACK_HD constexpr T fill_value(const F& fill, offset_t column) {
@@ -27,6 +36,28 @@ SEQPACK_HD constexpr T fill_value(const F& fill, offset_t column) {
     return static_cast<T>(fill(column));
   } else {
     return static_cast<T>(fill);
+  }
+}
+
+/// Copies bytes on the host; as many as common elements have without a call.
+inline void copy_bytes(std::byte* to, const std::byte* from, offset_t count) {
+  switch (count) {
+    case 0: return;
+    case 1: *to = *from; return;
+    case 2: std::memcpy(to, from, 2); return;
+    case 4: std::memcpy(to, from, 4); return;
+    case 8: std::memcpy(to, from, 8); return;
+    case 16: std::memcpy(to, from, 16); return;
+    default: std::memcpy(to, from, static_cast<std::size_t>(count));
+  }
+}
+
+/// Copies tokens of Size bytes on the host.
+template <int Size>
+void copy_strided(std::byte* to, offset_t to_stride, const std::byte* from, offset_t from_stride,
+                  offset_t count) {
+  for (offset_t k = 0; k < count; ++k) {
+    std::memcpy(to + k * to_stride, from + k * from_stride, Size);
   }
 }
 
@@ -53,8 +84,40 @@ void copy_tokens(T* to, offset_t to_stride, const T* from, offset_t from_stride,
   }
 }
 
+/// The same for bytes, which are elements of any size: what tokens of common sizes cost is what they
+/// would cost as elements of that size.
+template <>
+inline void copy_tokens<std::byte>(std::byte* to, offset_t to_stride, const std::byte* from,
+                                   offset_t from_stride, offset_t payload, offset_t count) {
+  if (to_stride == payload && from_stride == payload) {
+    if (count > 0) copy_bytes(to, from, count * payload);
+    return;
+  }
+  switch (payload) {
+    case 1: return copy_strided<1>(to, to_stride, from, from_stride, count);
+    case 2: return copy_strided<2>(to, to_stride, from, from_stride, count);
+    case 4: return copy_strided<4>(to, to_stride, from, from_stride, count);
+    case 8: return copy_strided<8>(to, to_stride, from, from_stride, count);
+    case 16: return copy_strided<16>(to, to_stride, from, from_stride, count);
+    default: break;
+  }
+  for (offset_t k = 0; k < count; ++k) {
+    std::memcpy(to + k * to_stride, from + k * from_stride, static_cast<std::size_t>(payload));
+  }
+}
+
+/// Fills whole tokens of bytes on the host.
+template <pattern_filler F>
+void fill_tokens(std::byte* to, offset_t stride, offset_t payload, offset_t count, const F& fill) {
+  if (count <= 0) return;
+  if (stride == payload) return fill.write(to, count * payload);
+  fill.write(to, payload);
+  copy_tokens<std::byte>(to + stride, stride, to, 0, payload, count - 1);
+}
+
 /// Fills whole tokens on the host.
 template <element T, filler<T> F>
+  requires(!pattern_filler<F>)
 void fill_tokens(T* to, offset_t stride, offset_t payload, offset_t count, const F& fill) {
   if constexpr (!std::invocable<const F&, offset_t>) {
     if (stride == payload) {

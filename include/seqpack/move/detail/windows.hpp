@@ -149,8 +149,14 @@ SEQPACK_HD window<View> window_of(const Threads& threads, const View& view, full
 }
 /// The same of one shard.
 template <class Threads, class View>
-SEQPACK_HD window<View> window_of(const Threads& threads, const View& view, shard, offset_t first,
-                                  offset_t last, window_memory<typename View::index_type>& memory) {
+SEQPACK_HD window<View> window_of(const Threads& threads, const View& view, shard at,
+                                  offset_t first, offset_t last,
+                                  window_memory<typename View::index_type>& memory) {
+  if (view.cp.cuts_row()) {
+    const offset_t base = at.rank * view.rows(at);
+    const auto near = window_of_row(threads, view, base + first, base + last, memory);
+    return {near.view, near.last - base};
+  }
   const offset_t ranks = view.cp.size();
   const auto near = window_of_row(threads, view, first * ranks, last * ranks, memory);
   return {near.view, divide(near.last, ranks)};

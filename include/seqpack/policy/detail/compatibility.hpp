@@ -35,7 +35,7 @@ template <offset_t Total, offset_t Divisor>
 struct fixed_total_is_a_multiple_of_the_sharding_divisor {
   static_assert(Total % Divisor == 0,
                 "fixed_total must be a multiple of what the sharding divides by "
-                "(2 * CP for zigzag, CP for contiguous and striped)");
+                "(2 * CP for zigzag, CP for contiguous, striped and row_contiguous)");
   static constexpr bool value = true;
 };
 
@@ -46,14 +46,28 @@ template <offset_t Size, class Sharding>
 inline constexpr bool stateless<context_parallel<Size, Sharding>> =
     Size != dynamic && std::is_empty_v<Sharding>;
 
-/// The divisor of a context-parallel policy of static size, or `dynamic`. Only a policy without
-/// state can be asked at compile time: another one's divisor may be its own.
+/// The divisors of a context-parallel policy of static size: of lengths, and of the total; or
+/// `dynamic`. Only a policy without state can be asked at compile time: another one's may be its own.
+struct static_divisors {
+  offset_t each = dynamic;
+  offset_t total = dynamic;
+};
 template <context_parallel_policy C>
-constexpr offset_t static_divisor() {
+constexpr static_divisors divisors_of() {
   if constexpr (C::static_size == dynamic || !stateless<C> || !std::default_initializable<C>) {
-    return dynamic;
+    return {};
   } else {
-    return C{}.divisor();
+    return {C{}.divisor(), C{}.total_divisor()};
+  }
+}
+
+/// Whether a context-parallel policy is known at compile time to cut the whole row.
+template <context_parallel_policy C>
+constexpr bool known_to_cut_row() {
+  if constexpr (C::static_size == dynamic || !stateless<C> || !std::default_initializable<C>) {
+    return false;
+  } else {
+    return C{}.cuts_row();
   }
 }
 

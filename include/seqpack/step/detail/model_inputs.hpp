@@ -106,7 +106,7 @@ class model_inputs<Packing, Layout, Placed, Fields, field_tags<Tags...>> {
     seq_idx_ = executor_array<index_type>(where, view.total);
     bounds_ = executor_array<index_type>(where, view.segments + 1);
     input_.params =
-        make_packed_seq_params<Packing::bounds>(where, view, seq_idx_.span(), bounds_.span());
+        make_packed_seq_params<Packing::bounds>(where, view, mine, seq_idx_.span(), bounds_.span());
   }
 
   template <class E>

@@ -7,8 +7,10 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/detail/checks.hpp"
 #include "seqpack/core/detail/exact.hpp"
+#include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/core/view.hpp"
+#include "seqpack/layout/place.hpp"
 #include "seqpack/move/detail/checks.hpp"
 
 namespace seqpack::detail {
@@ -30,10 +32,30 @@ struct bounds_operation {
   }
 };
 
-struct divided_by {
-  offset_t divisor;
-  SEQPACK_HD constexpr offset_t operator()(offset_t bound) const { return divide(bound, divisor); }
+/// The bounds of the segments in one shard.
+template <class View, class To>
+struct shard_bounds_operation {
+  View view;
+  shard at;
+  row_view<To> to;
+
+  offset_t rows() const noexcept { return to.rows; }
+  offset_t row_bytes() const noexcept { return sizeof(To); }
+  void process(offset_t first, offset_t last) const {
+    for (; first < last; ++first) (*this)(first);
+  }
+  SEQPACK_HD void operator()(offset_t k) const {
+    *to.at(k) = static_cast<To>(view.shard_begin(at, k));
+  }
 };
+
+/// \throws invalid_input for a sharding whose ranks have different bounds.
+template <class ContextParallel>
+constexpr void require_equal_shards(const ContextParallel& cp) {
+  if (cp.cuts_row()) {
+    reject("sharding", "of the whole row", "every rank has bounds of its own: say of which shard");
+  }
+}
 
 /// Where 64 bits do not hold the product, which the host refuses, it is the last number that they hold.
 struct times {

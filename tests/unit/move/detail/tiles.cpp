@@ -174,6 +174,9 @@ BOOST_AUTO_TEST_CASE(many_sequences) {
         lengths, padding{each_multiple_of<4>{}, total_multiple_of<64>{}, ghost_tail{}},
         context_parallel<2, striped>{});
     check_layout<std::int16_t>(ghost, limit, 1, 2, 0, 1);
+    const auto row = make_layout(lengths, padding{total_multiple_of<3>{}},
+                                 context_parallel<3, row_contiguous>{});
+    check_layout<std::int32_t>(row, limit, 1, 0, 0, 1);
   }
 }
 
