@@ -34,7 +34,8 @@ inline constexpr bool is_piece_view<piece_view<Table>> = true;
 
 /// Some sequences of a batch, in the slots of one packed row: a batch with an order. It shares the
 /// batch and its own numbers with its copies, so that a loss keeps both as long as it lives, and
-/// copies are cheap. It may be empty.
+/// copies are cheap. It may be empty. Besides its own tokens, a step costs O(B) numbers of the whole
+/// batch: which slot each sequence has, and a value for each tuple.
 ///
 ///     micro_batch last(all, std::vector<offset_t>{7, 2, 5});   // slot 0 holds sequence 7
 ///
