@@ -25,7 +25,8 @@ struct gate {
   maker floor;  ///< the bytes that must move
   double limit;
   turn_time kind;
-  double seconds;  ///< of all turns, about
+  double seconds;      ///< of all turns, about
+  double most_ms = 0;  ///< above 0: there is no floor to time, and this is the time allowed
   side_times times = {};
 };
 
@@ -39,6 +40,15 @@ inline std::vector<gate>& gates() {
 inline bool add_gate(const std::string& what, const std::string& name, maker measured, maker floor,
                      double limit, turn_time kind = turn_time::fastest, double seconds = 2) {
   gates().push_back({what, name, std::move(measured), std::move(floor), limit, kind, seconds});
+  return true;
+}
+
+/// A gate on the time itself: the call takes at most so many milliseconds.
+inline bool add_time_gate(const std::string& what, const std::string& name, maker measured,
+                          double most_ms, double seconds = 2) {
+  const auto nothing = [] { return [] {}; };
+  gates().push_back(
+      {what, name, std::move(measured), nothing, 1.0, turn_time::fastest, seconds, most_ms});
   return true;
 }
 

@@ -48,6 +48,25 @@ struct params_case {
   std::optional<padding> expected;
 };
 
+/// Sequences to plan, and what other planners make of them. Loads are in padded tokens.
+struct plan_case {
+  struct parts {
+    long long k;
+    long long lower_bound;
+    long long max_load;  ///< by largest differencing
+    long long lpt_max_load;
+  };
+  std::string name;
+  numbers lengths;
+  long long each;
+  long long capacity;
+  long long ffd_rows;
+  long long mffd_rows;
+  long long lower_bound;
+  long long lower_bound_l2;
+  std::vector<parts> balanced;
+};
+
 inline tree read(const char* file) {
   tree document;
   boost::property_tree::read_json(std::string(SEQPACK_TEST_DATA) + "/" + file, document);
@@ -110,11 +129,39 @@ inline params_case to_params_case(const tree& node) {
   return c;
 }
 
+inline plan_case to_plan_case(const tree& node) {
+  const auto value = [&](const tree& of, const char* key) { return number(of.get_child(key)); };
+  plan_case c{.name = node.get_child("name").data(),
+              .lengths = number_list(node.get_child("lengths")),
+              .each = value(node, "each"),
+              .capacity = value(node, "capacity"),
+              .ffd_rows = value(node, "ffd_rows"),
+              .mffd_rows = value(node, "mffd_rows"),
+              .lower_bound = value(node, "lower_bound"),
+              .lower_bound_l2 = value(node, "lower_bound_l2"),
+              .balanced = {}};
+  for (const auto& [key, part] : node.get_child("balanced")) {
+    c.balanced.push_back({value(part, "k"), value(part, "lower_bound"), value(part, "max_load"),
+                          value(part, "lpt_max_load")});
+  }
+  return c;
+}
+
 /// pack.json, 80 cases.
 inline std::vector<pack_case> pack_cases() {
   std::vector<pack_case> result;
   const tree document = read("pack.json");
   for (const auto& [key, node] : document) result.push_back(to_pack_case(node));
+  return result;
+}
+
+/// plans.json, 49 cases.
+inline std::vector<plan_case> plan_cases() {
+  std::vector<plan_case> result;
+  const tree document = read("plans.json");
+  for (const auto& [key, node] : document.get_child("cases")) {
+    result.push_back(to_plan_case(node));
+  }
   return result;
 }
 

@@ -21,7 +21,7 @@ enum class too_long {
   split      ///< pieces of one sequence each: full rows, then the rest
 };
 
-/// Options of plan_rows, plan_steps and row_packer.
+/// Options of plan_rows.
 struct plan_options {
   plan_method method = plan_method::decreasing;
   /// Of plan_method::balanced: the number of rows. `dynamic`: as many as plan_method::decreasing takes.

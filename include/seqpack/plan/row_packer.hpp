@@ -110,8 +110,8 @@ class row_packer {
   constexpr std::optional<std::vector<sequence_piece>> take() {
     if (taken_ == ready_.size()) return std::nullopt;
     std::optional<std::vector<sequence_piece>> row(std::move(ready_[taken_++]));
-    if (taken_ == ready_.size()) {
-      ready_.clear();
+    if (2 * taken_ >= ready_.size()) {  // rarely enough that a row costs O(1)
+      ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(taken_));
       taken_ = 0;
     }
     return row;

@@ -12,20 +12,12 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/plan/detail/decreasing.hpp"
 #include "seqpack/plan/detail/differencing.hpp"
 #include "seqpack/plan/detail/rooms.hpp"
 
 namespace seqpack::detail {
-
-/// Units sorted by size or by cost.
-constexpr std::vector<sized_unit> sorted_units(std::span<const offset_t> sizes) {
-  std::vector<sized_unit> units;
-  units.reserve(sizes.size());
-  for (const offset_t size : sizes) units.push_back({size, static_cast<row_number>(units.size())});
-  sort_decreasing(units);
-  return units;
-}
 
 /// The row of each unit, by number, from that of each in another order.
 constexpr std::vector<row_number> by_unit(std::span<const sized_unit> units,
@@ -34,6 +26,12 @@ constexpr std::vector<row_number> by_unit(std::span<const sized_unit> units,
   for (std::size_t k = 0; k < units.size(); ++k) rows[nth(units[k].unit)] = row_of[k];
   return rows;
 }
+
+struct exchange_result {
+  bool fits = false;     ///< every row is within the limits
+  bool optimal = false;  ///< no rows cost less
+  offset_t largest_cost = 0;
+};
 
 /// Rows whose units move and change places, so that the dearest row becomes cheaper.
 class exchange {
@@ -50,26 +48,20 @@ class exchange {
     for (row& r : rows_) std::reverse(r.units.begin(), r.units.end());
   }
 
-  /// Whether every row is within the limits.
-  constexpr bool fits() const {
-    return std::all_of(rows_.begin(), rows_.end(), [&](const row& r) {
-      return r.content <= limits_.room &&
-             static_cast<offset_t>(r.units.size()) <= limits_.most_units;
-    });
-  }
-
   /// Of the dearest row and the cheapest one that can help, whichever move of a unit or swap of two
-  /// comes closest to making them equal; again and again, until none helps or the work is as much as
-  /// some passes over all units. Every step makes the sum of the squares of the costs less.
-  constexpr void run() {
-    const auto count = static_cast<offset_t>(rows_.size());
+  /// comes closest to making them equal; where none helps, the units of such two rows are parted anew.
+  /// Again and again, until nothing helps or the work is as much as some passes over all units. Every
+  /// step makes the sum of the squares of the costs less.
+  constexpr exchange_result run() {
     offset_t total = 0;
     for (const offset_t cost : costs_) total += cost;
+    const offset_t least = divided_up(total, static_cast<offset_t>(rows_.size()));
     sort_rows();
     offset_t work = 16 * static_cast<offset_t>(costs_.size()) + 65'536;
-    while (work > 0 && rows_[nth(order_.front())].cost > divided_up(total, count)) {
-      if (!improve(work)) return;
+    const auto largest = [this] { return rows_[nth(order_.front())].cost; };
+    while (work > 0 && largest() > least && improve(work)) {
     }
+    return {fits(), largest() <= least, largest()};
   }
 
  private:
@@ -85,6 +77,12 @@ class exchange {
     row_number take = no_row;
   };
 
+  constexpr bool within(const row& r) const {
+    return r.content <= limits_.room && static_cast<offset_t>(r.units.size()) <= limits_.most_units;
+  }
+  constexpr bool fits() const {
+    return std::all_of(rows_.begin(), rows_.end(), [&](const row& r) { return within(r); });
+  }
   constexpr offset_t cost(row_number unit) const { return unit == no_row ? 0 : costs_[nth(unit)]; }
   constexpr offset_t content(row_number unit) const {
     return unit == no_row ? 0 : contents_[nth(unit)];
@@ -101,20 +99,53 @@ class exchange {
               [this](row_number a, row_number b) { return dearer(a, b); });
   }
 
+  /// A step, or where none helps the units of two rows dealt out anew.
   constexpr bool improve(offset_t& work) {
+    const auto with_step = [&](row_number from, row_number to) { return take_step(from, to); };
+    const auto anew = [&](row_number from, row_number to) { return deal(from, to); };
+    return with_any(work, with_step) || with_any(work, anew);
+  }
+  /// Asks for the dearest row and others, the cheapest one first, whether anything was done.
+  template <class F>
+  constexpr bool with_any(offset_t& work, const F& f) {
     const row& from = rows_[nth(order_.front())];
     for (std::size_t k = order_.size(); --k > 0 && work > 0;) {
       const row& to = rows_[nth(order_[k])];
       if (from.cost - to.cost <= 1) return false;
       work -= static_cast<offset_t>(from.units.size() + to.units.size());
-      const step best = best_step(from, to);
-      if (best.gain == 0) continue;
-      apply(best, order_.front(), order_[k]);
+      if (!f(order_.front(), order_[k])) continue;
       work -= static_cast<offset_t>(rows_.size());
       reorder(k);
       return true;
     }
     return false;
+  }
+
+  constexpr bool take_step(row_number from, row_number to) {
+    const step best = best_step(rows_[nth(from)], rows_[nth(to)]);
+    move(best.give, from, to);
+    move(best.take, to, from);
+    return best.gain > 0;
+  }
+
+  constexpr bool deal(row_number from, row_number to) {
+    std::vector<row_number> units = rows_[nth(from)].units;
+    units.insert(units.end(), rows_[nth(to)].units.begin(), rows_[nth(to)].units.end());
+    std::vector<offset_t> costs;
+    costs.reserve(units.size());
+    for (const row_number u : units) costs.push_back(cost(u));
+    const std::vector<row_number> part_of = difference_out(costs, 2);
+    row dealt[2];
+    for (std::size_t k = 0; k < units.size(); ++k) put(dealt[nth(part_of[k])], units[k]);
+    for (const row& r : dealt) {
+      if (r.cost >= rows_[nth(from)].cost || !within(r)) return false;
+    }
+    const std::size_t give = rows_[nth(from)].units.size();
+    for (std::size_t k = 0; k < units.size(); ++k) {
+      if (k < give && part_of[k] == 1) move(units[k], from, to);
+      if (k >= give && part_of[k] == 0) move(units[k], to, from);
+    }
+    return true;
   }
 
   constexpr step best_step(const row& from, const row& to) const {
@@ -166,10 +197,6 @@ class exchange {
     target.units.insert(std::lower_bound(target.units.begin(), target.units.end(), unit, before),
                         unit);
     row_of_[nth(unit)] = to;
-  }
-  constexpr void apply(const step& s, row_number from, row_number to) {
-    move(s.give, from, to);
-    move(s.take, to, from);
   }
 
   /// Puts the first row and the k-th one to where they now belong.
@@ -238,24 +265,37 @@ constexpr std::vector<row_number> dearest_first(std::span<const offset_t> conten
   return row_of;
 }
 
-/// The row of each unit, for rows of about the same cost.
+constexpr offset_t content_sum(std::span<const offset_t> contents) {
+  offset_t sum = 0;
+  for (const offset_t content : contents) sum = min_of(sum + content, saturated_sum);
+  return sum;
+}
+
+/// The row of each unit, for rows of about the same cost: by differencing and, where that leaves
+/// something to gain or holds too much in a row, the dearest units first, or as the units are packed.
 /// \param packed of all units, by size
-/// \param rows at least as many as the packed rows, which are what remains where nothing else fits
+/// \param rows at least as many as the packed ones
 constexpr std::vector<row_number> balanced(std::span<const offset_t> contents,
                                            std::span<const offset_t> costs,
                                            const row_limits& limits, offset_t rows,
-                                           const std::vector<row_number>& packed) {
-  const auto improved = [&](std::vector<row_number>& row_of) {
+                                           std::vector<row_number> packed) {
+  const auto improve = [&](std::vector<row_number>& row_of) {
     exchange e(contents, costs, limits, rows, row_of);
-    e.run();
-    return e.fits();
+    return e.run();
   };
-  std::vector<row_number> row_of = differencing(costs, rows).run(sorted_units(costs));
-  if (improved(row_of)) return row_of;
-  row_of = dearest_first(contents, costs, limits, rows);
-  if (row_of.empty()) row_of = packed;
-  improved(row_of);
-  return row_of;
+  std::vector<row_number> best;
+  exchange_result found;
+  // Differencing knows nothing of contents: a row may get all of them, and their sum must not wrap.
+  if (content_sum(contents) < saturated_sum) {
+    best = differencing(costs, rows).run(sorted_units(costs));
+    found = improve(best);
+    if (found.fits && found.optimal) return best;
+  }
+  std::vector<row_number> other = dearest_first(contents, costs, limits, rows);
+  if (other.empty()) other = std::move(packed);
+  const exchange_result of_other = improve(other);
+  if (!found.fits || of_other.largest_cost < found.largest_cost) best = std::move(other);
+  return best;
 }
 
 }  // namespace seqpack::detail

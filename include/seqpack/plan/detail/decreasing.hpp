@@ -62,6 +62,32 @@ constexpr void sort_decreasing(std::vector<sized_unit>& units) {
   }
 }
 
+/// Units of these sizes, divided by 2^shift, sorted. Small sizes are counted, and each unit is written
+/// once.
+constexpr std::vector<sized_unit> sorted_units(std::span<const offset_t> sizes, int shift = 0) {
+  offset_t largest = 0;
+  for (const offset_t size : sizes) largest = max_of(largest, size >> shift);
+  std::vector<sized_unit> units;
+  if (largest > static_cast<offset_t>(sizes.size())) {
+    units.reserve(sizes.size());
+    for (const offset_t size : sizes) {
+      units.push_back({size >> shift, static_cast<row_number>(units.size())});
+    }
+    sort_decreasing(units);
+    return units;
+  }
+  std::vector<row_number> begin(nth(largest) + 1, 0);
+  for (const offset_t size : sizes) ++begin[nth(size >> shift)];
+  row_number sum = 0;
+  for (std::size_t k = begin.size(); k-- > 0;) sum += std::exchange(begin[k], sum);
+  units.resize(sizes.size(), sized_unit{});
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    const offset_t size = sizes[k] >> shift;
+    units[nth(begin[nth(size)]++)] = {size, static_cast<row_number>(k)};
+  }
+  return units;
+}
+
 /// Each unit into the row that it fills best, or a new one. O(n log n).
 template <class Rooms>
 constexpr placement best_fit(std::span<const sized_unit> units, const row_limits& limits) {

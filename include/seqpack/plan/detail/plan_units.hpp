@@ -66,16 +66,12 @@ struct packed_units {
   placement rows;
 };
 constexpr packed_units pack_decreasing(std::span<const offset_t> contents, row_limits limits) {
-  std::uint64_t all = std::uint64_t{1} << 62;
+  std::uint64_t all = 0;
   for (const offset_t content : contents) all |= static_cast<std::uint64_t>(content);
-  const int zeros = __builtin_ctzll(all);
+  const int zeros = all == 0 ? 0 : __builtin_ctzll(all);
   packed_units result;
-  result.units.reserve(contents.size());
-  for (const offset_t content : contents) {
-    result.units.push_back({content >> zeros, static_cast<row_number>(result.units.size())});
-  }
+  result.units = sorted_units(contents, zeros);
   limits.room >>= zeros;
-  sort_decreasing(result.units);
   result.rows = fit_decreasing(result.units, limits);
   return result;
 }

@@ -40,20 +40,22 @@ struct row_rules {
 };
 
 /// \param capacity tokens; `dynamic`: the fixed total
+/// \param name what the caller calls it
 /// \throws invalid_input for policies that do not fit, and a capacity that is no number of tokens.
 template <padding_policy P, context_parallel_policy C>
-constexpr auto row_rules_of(offset_t capacity, const P& padding, const C& cp) {
+constexpr auto row_rules_of(offset_t capacity, const P& padding, const C& cp,
+                            const char* name = "capacity") {
   // As on a device, one instantiation serves all paddings of the library: planning is much code.
   const auto rounding = rounding_on_device(padding);
   const auto layout = rules_of<std::int64_t>(rounding, padding, cp, max_tokens);
   if (capacity == dynamic) {
     if (!padding.has_fixed_total) {
-      reject("capacity", "dynamic", "it must be given where the padding has no fixed_total");
+      reject(name, "dynamic", "it must be given where the padding has no fixed_total");
     }
     capacity = padding.fixed_total();
   }
   if (capacity < 1 || capacity > max_tokens) {
-    reject("capacity", capacity, {"it must be from 1 to ", max_tokens});
+    reject(name, capacity, {"it must be from 1 to ", max_tokens});
   }
   offset_t most_content = capacity;
   if (padding.has_fixed_total) {
@@ -61,7 +63,7 @@ constexpr auto row_rules_of(offset_t capacity, const P& padding, const C& cp) {
   } else {
     most_content -= remainder(capacity, padding.total_multiple());
     if (most_content == 0) {
-      reject("capacity", capacity,
+      reject(name, capacity,
              {"it must be at least ", padding.total_multiple(), ", the multiple of a row"});
     }
   }

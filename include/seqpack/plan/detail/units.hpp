@@ -72,6 +72,15 @@ template <class Rounding>
          content, limit);
 }
 
+/// Throws for a row that has not even room for a token.
+template <class Rounding>
+[[noreturn, gnu::noinline, gnu::cold]] void refuse_small_row(const row_rules<Rounding>& rules,
+                                                             offset_t least, bool of_tuple) {
+  reject("capacity", rules.capacity,
+         {"it must be at least ", least, ", the padded length of one token",
+          of_tuple ? " of each sequence of a tuple" : ""});
+}
+
 /// Where the sequences of a tuple must be cut for a row to have room for them: the longest ones, to
 /// one length.
 /// \throws invalid_input where a row has not even room for a token of each.
@@ -88,12 +97,7 @@ constexpr offset_t cut_of_tuple(const row_rules<Rounding>& rules,
       high = middle - 1;
     }
   }
-  if (low == 0) {
-    reject(
-        "capacity", rules.capacity,
-        {"it must be at least ", content_of(rules, lengths, 1), ", the padded length of one token",
-         lengths.size() == 1 ? "" : " of each sequence of a tuple"});
-  }
+  if (low == 0) refuse_small_row(rules, content_of(rules, lengths, 1), lengths.size() > 1);
   return cut_within(rules, low);
 }
 
@@ -121,10 +125,10 @@ template <class Rounding>
 constexpr planned_items split(const row_rules<Rounding>& rules,
                               const std::vector<offset_t>& lengths) {
   const offset_t longest = longest_within(rules, rules.most_content);
-  const offset_t piece = longest == 0 ? 0 : max_of(cut_within(rules, longest), 1);
+  const offset_t piece = cut_within(rules, longest);
   offset_t count = 0;
   for (const offset_t length : lengths) {
-    if (length > longest && piece == 0) cut_of_tuple(rules, std::span(&length, 1));
+    if (length > longest && piece == 0) refuse_small_row(rules, rules.padded(1), false);
     count += length <= longest ? 1 : divided_up(length, piece);
     if (count > most_planned) {
       reject("number of pieces", count, {"it must be at most ", most_planned});
