@@ -32,6 +32,8 @@ class differencing {
   constexpr differencing(std::span<const offset_t> costs, offset_t parts)
       : costs_(costs), parts_(nth(parts)), next_(costs.size(), none) {}
 
+  constexpr ~differencing() = default;  // for nvcc, which sees none where a member is a span
+
   /// \param decreasing the items, the largest cost first
   /// \returns the part of each item
   constexpr std::vector<row_number> run(std::span<const sized_unit> decreasing) {

@@ -99,7 +99,7 @@ class step_balance {
  public:
   /// \param parts steps * ranks of them, within their limits; their key is the cost
   constexpr step_balance(Parts& parts, offset_t ranks)
-      : parts_(parts), ranks_(ranks), order_(nth(parts.size())), step_of_(order_.size()) {
+      : parts_(parts), ranks_(ranks), order_(nth(parts.size()), 0), step_of_(order_.size(), 0) {
     sort();
   }
 
