@@ -74,7 +74,7 @@ class basic_part_set {
     }
     for (part& p : parts_) std::sort(p.units.begin(), p.units.end());
   }
-  constexpr ~part_set() = default;  // for nvcc, which sees none where a member is a span
+  constexpr ~basic_part_set() = default;  // for nvcc, which sees none where a member is a span
 
   constexpr row_number size() const noexcept { return static_cast<row_number>(parts_.size()); }
   constexpr const part& operator[](row_number k) const { return parts_[nth(k)]; }
