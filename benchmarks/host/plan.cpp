@@ -56,9 +56,9 @@ auto rows(std::size_t count) {
   };
 }
 
-auto steps(std::size_t count, seqpack::offset_t ranks) {
-  return [lengths = lengths_of_text(count), ranks] {
-    const seqpack::step_plan plan = seqpack::plan_steps(lengths, capacity, ranks);
+auto steps(std::size_t count, seqpack::offset_t budget) {
+  return [lengths = lengths_of_text(count), budget] {
+    const seqpack::step_plan plan = seqpack::plan_steps(lengths, budget, 8);
     benchmark::DoNotOptimize(plan.micro_batches().sequences().data());
   };
 }
@@ -72,6 +72,9 @@ const bool registered =
         "plan/rows_1000000", [] { return rows(1'000'000); }, 150, 4) &&
     bench::add_time_gate(
         "micro-batches of 32,768 log-normal lengths for 8 ranks, against 20 ms", "plan/steps_32768",
-        [] { return steps(32'768, 8); }, 20);
+        [] { return steps(32'768, capacity); }, 20) &&
+    bench::add_time_gate(
+        "32,768 log-normal lengths over 8 ranks in one step, against 20 ms", "plan/one_step_32768",
+        [] { return steps(32'768, seqpack::max_tokens); }, 20);
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "seqpack/core/error.hpp"
 #include "seqpack/logprob/detail/log_prob_checks.hpp"
 #include "seqpack/loss/count_valid.hpp"
+#include "seqpack/parallel/detail/plan_agreement.hpp"
 #include "seqpack/parallel/detail/verdict.hpp"
 
 namespace {
@@ -61,7 +62,7 @@ void check_verdict(input& in) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   input in(std::span(data, size));
   try {
-    switch (in.choice(9)) {
+    switch (in.choice(10)) {
       case 0: check<detail::broadcast_header>(in); break;
       case 1: check_verdict(in); break;
       case 2: check<detail::split_record>(in); break;
@@ -70,6 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 5: check<detail::refusal>(in); break;
       case 6: check<detail::list_record>(in); break;
       case 7: check<detail::column_record>(in); break;
+      case 8: check<detail::plan_record>(in); break;
       default: check<global_counts>(in); break;
     }
   } catch (const invalid_input&) {

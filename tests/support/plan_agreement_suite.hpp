@@ -95,7 +95,8 @@ void check_step_plans(C& group, findings& found) {
 template <class C>
 void check_large_plans(C& group, findings& found) {
   odd_rank<C> last{group, found};
-  for (const std::size_t size : {23, 24, 25, 26, 600, 50'000}) {
+  for (const offset_t count : {23, 24, 25, 26, 600, 50'000}) {
+    const auto size = static_cast<std::size_t>(count);
     std::vector<offset_t> sequences(size);
     std::iota(sequences.begin(), sequences.end(), 0);
     const row_plan usual = rows_of(sequences, 7);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "seqpack/core/config.hpp"
@@ -35,6 +36,48 @@ struct plan_summary {
   double mean_cost = 0;              ///< their mean; 0 without rows
 };
 
+namespace detail {
+
+/// \param lengths of the sequences
+template <class Rounding>
+constexpr plan_summary summarize(const row_plan& plan, std::vector<offset_t> lengths,
+                                 const row_rules<Rounding>& rules, const sequence_cost& cost) {
+  std::vector<offset_t> items = plan.piece_lengths();
+  if (plan.pieces().empty()) items = std::move(lengths);
+  const std::vector<offset_t> costs = costs_of(rules, items, 1, cost);
+
+  plan_summary summary;
+  summary.rows = plan.rows();
+  summary.sequences = static_cast<offset_t>(plan.sequences().size());
+  offset_t total_cost = 0;
+  for (offset_t k = 0; k < plan.rows(); ++k) {
+    offset_t content = 0;
+    offset_t row_cost = 0;
+    for (const offset_t entry : plan.row(k)) {
+      const offset_t length = items[nth(entry)];
+      content += rules.padded(length);
+      row_cost += costs[nth(entry)];
+      summary.real_tokens = min_of(summary.real_tokens + length, saturated_sum);
+    }
+    summary.content = min_of(summary.content + content, saturated_sum);
+    summary.row_tokens.push_back(rules.total(content));
+    summary.row_costs.push_back(row_cost);
+    summary.longest_row = max_of(summary.longest_row, rules.total(content));
+    summary.largest_cost = max_of(summary.largest_cost, row_cost);
+    total_cost += row_cost;
+  }
+  summary.lower_bound = divided_up(summary.content, rules.most_content);
+  if (summary.rows > 0) {
+    const auto rows = static_cast<double>(summary.rows);
+    summary.fill =
+        static_cast<double>(summary.content) / (rows * static_cast<double>(rules.most_content));
+    summary.mean_cost = static_cast<double>(total_cost) / rows;
+  }
+  return summary;
+}
+
+}  // namespace detail
+
 /// \param plan of these lengths; it may leave some out
 /// \param lengths, capacity, padding, cp as for plan_rows
 /// \param cost what a sequence costs
@@ -48,38 +91,7 @@ constexpr plan_summary summary_of(const row_plan& plan, Lengths&& lengths, offse
                                   const sequence_cost& cost = {}) {
   require_plan(plan, lengths, capacity, padding, cp, {.all = false});
   const auto rules = detail::row_rules_of(capacity, padding, cp);
-  std::vector<offset_t> items = plan.piece_lengths();
-  if (plan.pieces().empty()) items = detail::lengths_of(lengths, rules);
-  const std::vector<offset_t> costs = detail::costs_of(rules, items, 1, cost);
-
-  plan_summary summary;
-  summary.rows = plan.rows();
-  summary.sequences = static_cast<offset_t>(plan.sequences().size());
-  offset_t total_cost = 0;
-  for (offset_t k = 0; k < plan.rows(); ++k) {
-    offset_t content = 0;
-    offset_t row_cost = 0;
-    for (const offset_t entry : plan.row(k)) {
-      const offset_t length = items[static_cast<std::size_t>(entry)];
-      content += rules.padded(length);
-      row_cost += costs[static_cast<std::size_t>(entry)];
-      summary.real_tokens = min_of(summary.real_tokens + length, detail::saturated_sum);
-    }
-    summary.content = min_of(summary.content + content, detail::saturated_sum);
-    summary.row_tokens.push_back(rules.total(content));
-    summary.row_costs.push_back(row_cost);
-    summary.longest_row = max_of(summary.longest_row, rules.total(content));
-    summary.largest_cost = max_of(summary.largest_cost, row_cost);
-    total_cost += row_cost;
-  }
-  summary.lower_bound = detail::divided_up(summary.content, rules.most_content);
-  if (summary.rows > 0) {
-    const auto rows = static_cast<double>(summary.rows);
-    summary.fill =
-        static_cast<double>(summary.content) / (rows * static_cast<double>(rules.most_content));
-    summary.mean_cost = static_cast<double>(total_cost) / rows;
-  }
-  return summary;
+  return detail::summarize(plan, detail::lengths_of(lengths, rules), rules, cost);
 }
 
 }  // namespace seqpack

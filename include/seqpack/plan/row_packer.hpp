@@ -114,7 +114,7 @@ class row_packer {
   }
 
   /// The next row, or nothing: more sequences must be pushed first.
-  constexpr std::optional<std::vector<sequence_piece>> take() {
+  std::optional<std::vector<sequence_piece>> take() {
     if (taken_ == ready_.size()) return std::nullopt;
     std::optional<std::vector<sequence_piece>> row(std::move(ready_[taken_++]));
     if (2 * taken_ >= ready_.size()) {  // rarely enough that a row costs O(1)

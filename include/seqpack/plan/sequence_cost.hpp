@@ -8,6 +8,7 @@
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
+#include "seqpack/core/math.hpp"
 
 namespace seqpack {
 
@@ -48,15 +49,18 @@ class sequence_cost {
           return (*static_cast<const F*>(callable))(tokens);
         }) {}
 
+  /// \pre tokens >= 0
   /// \returns the cost of so many tokens; of numbers that would not fit, the largest offset_t
   constexpr offset_t operator()(offset_t tokens) const {
     if (function_ != nullptr) return function_(tokens);
     if (call_ != nullptr) return call_(callable_, tokens);
-    offset_t cost = 0;
-    const bool wraps = __builtin_mul_overflow(per_pair_, tokens, &cost) ||
-                       __builtin_add_overflow(per_token_, cost, &cost) ||
-                       __builtin_mul_overflow(cost, tokens, &cost);
-    return wraps ? std::numeric_limits<offset_t>::max() : cost;
+    // 128 bits, and not overflow built-ins, which nvcc has not in constant expressions.
+    constexpr auto most = static_cast<detail::uint128>(std::numeric_limits<offset_t>::max());
+    const auto n = static_cast<detail::uint128>(tokens);
+    const auto wide = [](offset_t weight) { return static_cast<detail::uint128>(weight); };
+    const detail::uint128 per_one = wide(per_pair_) * n + wide(per_token_);
+    if (per_one > most || per_one * n > most) return std::numeric_limits<offset_t>::max();
+    return static_cast<offset_t>(per_one * n);
   }
 
   /// Whether the cost of a sequence is its tokens.

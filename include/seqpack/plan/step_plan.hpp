@@ -17,7 +17,7 @@ namespace seqpack {
 
 /// The micro-batches of one rank, step by step: a random-access range of spans of sequences, which a
 /// rank walks through. It refers to the plan and does not own it; its iterators live as long as the plan.
-class rank_micro_batches : public std::ranges::view_interface<rank_micro_batches> {
+class rank_micro_batches : public std::ranges::view_base {
  public:
   /// Its entries are made when they are asked for.
   class iterator {
@@ -75,6 +75,11 @@ class rank_micro_batches : public std::ranges::view_interface<rank_micro_batches
 
   constexpr iterator begin() const noexcept { return begin_; }
   constexpr iterator end() const noexcept { return end_; }
+  /// The number of steps.
+  constexpr std::size_t size() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
+  constexpr bool empty() const noexcept { return begin_ == end_; }
+  /// \throws invalid_input for a step that does not exist.
+  constexpr std::span<const offset_t> operator[](offset_t step) const { return begin_[step]; }
 
  private:
   iterator begin_;

@@ -12,7 +12,8 @@ namespace seqpack {
 struct step_plan_options {
   /// What is balanced: the sum over the sequences of a micro-batch of the cost of the padded length.
   sequence_cost cost = {};
-  /// The number of steps is a multiple of it, as a pipeline schedule or gradient accumulation may ask.
+  /// The number of steps is a multiple of it, as a pipeline schedule or gradient accumulation may ask. Times
+  /// the ranks, at most max_steps_multiple.
   offset_t steps_multiple = 1;
   /// The most sequences of a micro-batch.
   offset_t most_sequences = max_tokens;
@@ -24,5 +25,7 @@ struct step_plan_options {
 
 /// The most data-parallel ranks that are planned for.
 inline constexpr offset_t max_planned_ranks = offset_t{1} << 20;
+/// The most that steps_multiple times the ranks may be: micro-batches that are planned even if they are empty.
+inline constexpr offset_t max_steps_multiple = offset_t{1} << 22;
 
 }  // namespace seqpack

@@ -455,12 +455,11 @@ BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused) {
   BOOST_TEST(says(8, 0) == "ranks is 0: it must be from 1 to 1048576");
   BOOST_TEST(says(8, std::numeric_limits<offset_t>::max()) ==
              "ranks is 9223372036854775807: it must be from 1 to 1048576");
-  BOOST_TEST(says(8, 2, {.steps_multiple = 0}) ==
-             "steps_multiple is 0: it must be from 1 to 1073741822, so that the micro-batches of 2 "
-             "ranks can be counted");
+  const std::string multiple =
+      ": it must be from 1 to 2097152, so that times 2 ranks it is at most 4194304";
+  BOOST_TEST(says(8, 2, {.steps_multiple = 0}) == "steps_multiple is 0" + multiple);
   BOOST_TEST(says(8, 2, {.steps_multiple = max_tokens}) ==
-             "steps_multiple is 281474976710656: it must be from 1 to 1073741822, so that the "
-             "micro-batches of 2 ranks can be counted");
+             "steps_multiple is 281474976710656" + multiple);
   BOOST_TEST(says(8, 2, {.tuple = 2}) ==
              "number of sequences is 3: it must be a multiple of 2, the sequences of a tuple");
   BOOST_TEST(says(8, 2, {.tuple = 0}) == "tuple is 0: it must be from 1 to 281474976710656");
@@ -478,6 +477,12 @@ BOOST_AUTO_TEST_CASE(the_largest_numbers_do_not_wrap) {
   BOOST_TEST(plan.steps() == 8);
   const sequence_cost dear = [](offset_t) { return max_cost / 64; };
   BOOST_TEST(planned(lengths, max_tokens, 8, {.cost = dear}).steps() == 8);
+  // Together more than 64 bits hold, and for nothing.
+  const numbers endless(140'000, max_tokens / 2);
+  const sequence_cost nothing = [](offset_t) { return offset_t{0}; };
+  const step_plan in_twos = planned(endless, max_tokens, 8, {.cost = nothing});
+  BOOST_TEST(in_twos.steps() == 8'750);
+  require_plan(in_twos, endless, max_tokens);
 }
 
 BOOST_AUTO_TEST_CASE(adopted_plans_are_checked) {

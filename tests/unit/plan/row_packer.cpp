@@ -61,8 +61,7 @@ constexpr bool in_constant_expressions() {
   other.load(packer.save());
   packer.finish();
   other.finish();
-  const auto first = packer.take();
-  return first && first == other.take() && first->size() == 2 && packer.ready() == 1;
+  return packer.ready() == 2 && packer.save() == other.save();
 }
 static_assert(in_constant_expressions());
 

@@ -95,6 +95,7 @@ inline void require_options(const draw_options& options) {
   require("columns", options.columns, 40);
   require("longest", options.longest, 1);
   require("entries", options.entries, 0);
+  require("rows", options.rows, 0);
   require("width", options.width, 640);
 }
 

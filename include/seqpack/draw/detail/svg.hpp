@@ -9,18 +9,19 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
 #include "seqpack/draw/detail/drawing.hpp"
+#include "seqpack/draw/detail/svg_page.hpp"
 #include "seqpack/draw/draw_options.hpp"
 #include "seqpack/layout/layout_view.hpp"
 
 namespace seqpack::detail::drawing {
 
-/// Built from the top down; all lengths are pixels. A sequence keeps its colour everywhere.
+/// The batch, the packed row, and the shards.
 template <class View>
-class svg_picture {
+class svg_picture : svg_page {
  public:
   svg_picture(const View& view, const draw_options& options)
-      : view_(view),
-        options_(options),
+      : svg_page(options),
+        view_(view),
         right_(static_cast<double>(options.width) - margin),
         gap_(std::min(10.0, (right_ - left) / 4 / static_cast<double>(view.cp.size()))) {
     const auto total = static_cast<double>(max_of(view.total, 1));
@@ -30,18 +31,16 @@ class svg_picture {
   }
 
   std::string draw() {
-    if (!options_.title.empty()) text("title", margin, y_ += 24, escaped(options_.title));
+    title();
     text("muted", margin, y_ += 22, summary(view_));
     batch();
     if (view_.total > 0) row();
     if (view_.total > 0 && view_.cp.size() > 1) ranks();
-    legend();
-    return document();
+    legend(view_.has_padding(), view_.segments > view_.sequences);
+    return document("packed layout", runs_ > 100 ? 0.2 : 1.0);
   }
 
  private:
-  static constexpr double margin = 28;
-  static constexpr double left = 160;  // where the bands begin, right of their labels
   static constexpr double band = 30;
   static constexpr double flow = 80;            // from the row to the shards
   static constexpr offset_t finest_runs = 300;  // above it, who owns what is too fine to be drawn
@@ -53,26 +52,14 @@ class svg_picture {
   }
   bool fine() const { return runs_ > finest_runs; }
 
-  void text(std::string_view kind, double x, double y, std::string_view content) {
-    write(body_, "<text class='", kind, "' x='", x, "' y='", y, "'>", content, "</text>\n");
-  }
-  void rect(std::string_view kind, double x, double y, double w, double h, std::string_view fill) {
-    write(body_, "<rect class='", kind, "' x='", x, "' y='", y, "' width='", w, "' height='", h,
-          "' fill='", fill, "'/>\n");
-  }
-  void heading(std::string_view content) { text("head", margin, y_ += 34, content); }
-
-  static constexpr std::string_view colours[] = {"#8db9e8", "#f6b26b", "#8fd19e", "#ef9fa4",
-                                                 "#c2a5e6", "#79cfcb", "#f2d675", "#cbb39b",
-                                                 "#d5d9df"};  // the last is the ghost's
   static std::string_view rank_colour(offset_t rank) {
     constexpr std::string_view dark[] = {"#28527a", "#8a4b14", "#2c6e49", "#8c2f39",
                                          "#5b3f8c", "#176b6b", "#7a6413", "#5e4a36"};
     return dark[rank % 8];
   }
   std::string fill_of(const token_ref& token) const {
-    const offset_t colour = token.slot < view_.sequences ? token.slot % 8 : 8;
-    return token.real() ? std::string(colours[colour]) : join("url(#pad", colour, ")");
+    const bool ghost = token.slot >= view_.sequences;
+    return svg_page::fill_of(ghost ? ghost_colour : token.slot % 8, token.real());
   }
 
   void piece(std::string_view kind, double x, double unit, double height, const token_run& run) {
@@ -224,51 +211,12 @@ class svg_picture {
       text("rank", x + w / 2, y_ + band + 15, w >= 50 ? join("rank ", rank) : join(rank));
   }
 
-  void legend() {
-    double x = margin;
-    y_ += 26;
-    const auto sample = [&](offset_t colour, std::string_view name) {
-      rect("legend", x, y_, 26, 14, join("url(#pad", colour, ")"));
-      text("muted", x + 34, y_ + 11, name);
-      x += 110;
-    };
-    if (view_.has_padding()) sample(0, "padding");
-    if (view_.segments > view_.sequences) sample(8, "ghost, padding of no sequence");
-    y_ += view_.has_padding() || view_.segments > view_.sequences ? 14 : -26;
-  }
-
-  std::string document() const {
-    std::string out;
-    const double height = y_ + margin;
-    write(out, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 ", options_.width, " ", height,
-          "' width='", options_.width, "' height='", height,
-          "' role='img' font-family='system-ui, Helvetica, Arial, sans-serif' font-size='12'>\n",
-          "<title>", escaped(options_.title.empty() ? "packed layout" : options_.title),
-          "</title>\n<style>text{fill:#24292f}.muted,.label,.bound{fill:#59636e}"
-          ".title{font-size:17px;font-weight:600}.head{font-weight:600}.label{text-anchor:end}"
-          ".bound,.token,.rank{text-anchor:middle;font-size:11px}text.rank{fill:#fff}"
-          ".flow{opacity:.45}.tick{stroke:#24292f;fill:none}"
-          ".batch,.row,.shard,.owner{stroke:#fff;stroke-width:",
-          runs_ > 100 ? 0.2 : 1.0, "}</style>\n<defs>\n");
-    for (offset_t k = 0; k < 9; ++k) {
-      write(out, "<pattern id='pad", k, "' width='7' height='7' patternUnits='userSpaceOnUse' ",
-            "patternTransform='rotate(45)'><path d='M0 0h7v7h-7z' fill='#fff'/>",
-            "<path d='M0 0h3v7h-3z' fill='", colours[k], "'/></pattern>\n");
-    }
-    write(out, "</defs>\n<rect class='paper' width='100%' height='100%' rx='10' fill='#fdfdfe'/>\n",
-          body_, "</svg>\n");
-    return out;
-  }
-
   const View& view_;
-  const draw_options& options_;
   double right_;
   double gap_;
   double unit_ = 0;        // of one token of the row
   double shard_unit_ = 0;  // of one token of a shard
   offset_t runs_ = 0;
-  double y_ = 14;
-  std::string body_;
 };
 
 }  // namespace seqpack::detail::drawing

@@ -22,6 +22,57 @@ struct cell {
   friend bool operator==(const cell&, const cell&) = default;
 };
 
+/// Writes cells, coloured by sequence where asked.
+class cell_writer {
+ public:
+  cell_writer(std::string& out, bool colour) : out_(out), colour_(colour) {}
+
+  void emit(const cell& c) {
+    style(c.sequence, c.glyph == '.');
+    out_ += c.glyph;
+  }
+  /// Changes the colour where it is not that of the character before.
+  /// \param sequence -1: none
+  void style(offset_t sequence, bool padding) {
+    if (!colour_) return;
+    const offset_t code = sequence < 0 ? 0 : 31 + sequence % 6 + (padding ? 100 : 0);
+    if (code == style_) return;
+    if (code == 0) {
+      out_ += "\x1b[0m";
+    } else {
+      write(out_, padding ? "\x1b[0;2;" : "\x1b[0;1;", code % 100, "m");
+    }
+    style_ = code;
+  }
+
+ private:
+  std::string& out_;
+  bool colour_;
+  offset_t style_ = 0;
+};
+
+/// Cells of a line that show some tokens each.
+class scaled_line {
+ public:
+  scaled_line(offset_t tokens, offset_t per_cell)
+      : cells(static_cast<std::size_t>(divide(tokens + per_cell - 1, per_cell))),
+        per_cell_(per_cell) {}
+
+  /// Shows tokens in all cells that they are in, '+' where they share one with others.
+  void mark(offset_t first, offset_t count, const cell& value) {
+    const offset_t end = divide(first + count - 1, per_cell_) + 1;
+    for (offset_t k = divide(first, per_cell_); k < end; ++k) {
+      cell& at = cells[static_cast<std::size_t>(k)];
+      at = at == cell{} || at == value ? value : cell{'+', -1};
+    }
+  }
+
+  std::vector<cell> cells;
+
+ private:
+  offset_t per_cell_;
+};
+
 template <class View>
 class text_picture {
  public:
@@ -30,7 +81,8 @@ class text_picture {
         options_(options),
         label_width_(max_of(8, 7 + digits(view.cp.size() - 1))),
         line_width_(options.columns - label_width_),
-        per_cell_(max_of(1, divide(view.total + options.longest - 1, options.longest))) {}
+        per_cell_(max_of(1, divide(view.total + options.longest - 1, options.longest))),
+        cells_(out_, options.colour) {}
 
   std::string draw() {
     if (!options_.title.empty()) write(out_, options_.title, "\n");
@@ -48,64 +100,54 @@ class text_picture {
   }
 
  private:
-  using line = std::vector<cell>;
+  using cell_line = std::vector<cell>;
   struct labelled {
     std::string label;
-    line cells;
+    cell_line cells;
   };
 
   static offset_t digits(offset_t n) { return static_cast<offset_t>(std::to_string(n).size()); }
 
-  line blank(offset_t tokens) const {
-    return line(static_cast<std::size_t>(divide(tokens + per_cell_ - 1, per_cell_)));
-  }
-
-  void mark(line& cells, offset_t first, offset_t count, const cell& value) const {
-    const offset_t end = divide(first + count - 1, per_cell_) + 1;
-    for (offset_t k = divide(first, per_cell_); k < end; ++k) {
-      cell& at = cells[static_cast<std::size_t>(k)];
-      at = at == cell{} || at == value ? value : cell{'+', -1};
-    }
-  }
+  scaled_line blank(offset_t tokens) const { return {tokens, per_cell_}; }
 
   template <class Place>
-  line tokens(Place at) const {
-    line cells = blank(view_.rows(at));
+  cell_line tokens(Place at) const {
+    scaled_line line = blank(view_.rows(at));
     for_each_piece(view_, at, [&](offset_t row, const token_run& run) {
       const offset_t s = run.first.slot;
       const bool ghost = s >= view_.sequences;
-      mark(cells, row, run.count,
-           ghost ? cell{'~', -1} : cell{run.first.real() ? letter(s) : '.', s});
+      line.mark(row, run.count,
+                ghost ? cell{'~', -1} : cell{run.first.real() ? letter(s) : '.', s});
     });
-    return cells;
+    return line.cells;
   }
 
-  line owners() const {
-    line cells = blank(view_.total);
+  cell_line owners() const {
+    scaled_line line = blank(view_.total);
     for_each_run(view_, all_shards, 0, view_.total, [&](offset_t row, const token_run& run) {
       const offset_t rank = divide(row, view_.shard_tokens());
-      mark(cells, view_.row_of(full_row, run.first.slot, run.first.index), run.count,
-           {"0123456789abcdefghijklmnopqrstuvwxyz"[rank % 36], -1});
+      line.mark(view_.row_of(full_row, run.first.slot, run.first.index), run.count,
+                {"0123456789abcdefghijklmnopqrstuvwxyz"[rank % 36], -1});
     });
-    return cells;
+    return line.cells;
   }
 
   /// The numbers of cu_seqlens_padded, each where its sequence begins, as far as there is room.
-  line bounds() const {
-    line cells = blank(view_.total);
+  cell_line bounds() const {
+    scaled_line line = blank(view_.total);
     offset_t free = 0;
     for_each_run(view_, full_row, 0, view_.total, [&](offset_t row, const token_run&) {
       const offset_t at = divide(row, per_cell_);
       const std::string number = std::to_string(row);
       const offset_t end = at + static_cast<offset_t>(number.size());
-      if (at < free || end > static_cast<offset_t>(cells.size())) return;
+      if (at < free || end > static_cast<offset_t>(line.cells.size())) return;
       if (remainder(at, line_width_) + end - at > line_width_) return;
       for (offset_t k = at; k < end; ++k) {
-        cells[static_cast<std::size_t>(k)].glyph = number[static_cast<std::size_t>(k - at)];
+        line.cells[static_cast<std::size_t>(k)].glyph = number[static_cast<std::size_t>(k - at)];
       }
       free = end + 1;
     });
-    return cells;
+    return line.cells;
   }
 
   void row() {
@@ -132,38 +174,20 @@ class text_picture {
         label.resize(static_cast<std::size_t>(label_width_), ' ');
         out_ += label;
         for (std::size_t k = first; k < std::min(first + width, l.cells.size()); ++k) {
-          emit(l.cells[k]);
+          cells_.emit(l.cells[k]);
         }
-        style(-1, false);
+        cells_.style(-1, false);
         out_.erase(out_.find_last_not_of(' ') + 1);
         if (out_.back() != '\n') out_ += '\n';  // nothing on it: no line
       }
     }
   }
 
-  void emit(const cell& c) {
-    style(c.sequence, c.glyph == '.');
-    out_ += c.glyph;
-  }
-
-  /// Changes the colour where it is not that of the character before.
-  void style(offset_t sequence, bool padding) {
-    if (!options_.colour) return;
-    const offset_t code = sequence < 0 ? 0 : 31 + sequence % 6 + (padding ? 100 : 0);
-    if (code == style_) return;
-    if (code == 0) {
-      out_ += "\x1b[0m";
-    } else {
-      write(out_, padding ? "\x1b[0;2;" : "\x1b[0;1;", code % 100, "m");
-    }
-    style_ = code;
-  }
-
   void legend() {
     for (offset_t s = 0; s < min_of(view_.sequences, options_.entries); ++s) {
-      style(s, false);
+      cells_.style(s, false);
       out_ += letter(s);
-      style(-1, false);
+      cells_.style(-1, false);
       write(out_, "  sequence ", view_.sequence_in(s), ": ", count_of(view_.length(s), "token"),
             ", padded to ", view_.padded_length(s), "\n");
     }
@@ -184,8 +208,8 @@ class text_picture {
   offset_t label_width_;
   offset_t line_width_;
   offset_t per_cell_;
-  offset_t style_ = 0;
   std::string out_;
+  cell_writer cells_;
 };
 
 }  // namespace seqpack::detail::drawing

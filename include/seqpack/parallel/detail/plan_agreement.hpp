@@ -81,7 +81,7 @@ struct plan_record {
   }
 };
 
-/// Some of a rank's numbers, or hashes of the first of them.
+/// Some of a rank's numbers, or hashes of them.
 struct plan_excerpt {
   static constexpr offset_t count = 24;
   std::array<std::uint64_t, count> values{};
@@ -96,13 +96,6 @@ struct plan_excerpt {
   }
 };
 
-/// A number in which two plans differ, and its values.
-struct plan_difference {
-  std::string name;
-  std::string found;
-  std::string expected;
-};
-
 /// Searches for the first number in which the plans of two ranks of a group differ. **Collective**: every
 /// exchange makes what remains 24 times smaller, and all ranks come to the same end.
 template <communicator C>
@@ -112,15 +105,14 @@ class plan_search {
       : group_(group), operation_(operation), numbers_(numbers), end_(numbers.size()) {}
 
   /// \returns the difference or, where the numbers are the same after all, an empty one
-  plan_difference find(std::size_t rank, std::size_t reference) {
+  difference find(std::size_t rank, std::size_t reference) {
     while (end_ - begin_ > plan_excerpt::count) {
       const std::size_t part = first_difference(hashes(), rank, reference);
       // Hashes of equal numbers do not differ, but those of different ones may be the same.
       if (part == none) return {};
-      for (; next_ < cut(part); ++next_) hash_.add(numbers_[next_]);
-      const offset_t begin = cut(part);
-      end_ = cut(part + 1);
-      begin_ = begin;
+      const offset_t end = cut(part + 1);
+      begin_ = cut(part);
+      end_ = end;
     }
     plan_excerpt mine;
     for (offset_t k = begin_; k < end_; ++k) {
@@ -144,10 +136,10 @@ class plan_search {
     return begin_ + divide(size, plan_excerpt::count) * k +
            min_of(k, remainder(size, plan_excerpt::count));
   }
-  /// Of all numbers up to the end of each part.
+  /// Of what remains, up to the end of each part.
   plan_excerpt hashes() const {
     plan_excerpt mine;
-    hasher hash = hash_;
+    hasher hash;
     offset_t next = begin_;
     for (std::size_t part = 0; part < mine.values.size(); ++part) {
       for (; next < cut(part + 1); ++next) hash.add(numbers_[next]);
@@ -167,8 +159,6 @@ class plan_search {
   const plan_numbers& numbers_;
   offset_t begin_ = 0;
   offset_t end_;
-  offset_t next_ = 0;  ///< the first number that is not in the hash
-  hasher hash_;
   std::vector<plan_excerpt> received_;
 };
 
@@ -209,9 +199,10 @@ void require_same_plan(C& group, const row_plan& plan, offset_t ranks, std::stri
                                         all_hashes.begin());
       };
       plan_search<C> search(group, operation, numbers);
-      const plan_difference d = search.find(rank_of(found), rank_of(expected));
+      difference d = search.find(rank_of(found), rank_of(expected));
       if (d.name.empty()) return difference{"hash" + of, hex(found), hex(expected)};
-      return difference{d.name + of, d.found, d.expected};
+      d.name += of;
+      return d;
     });
   }
   static_cast<void>(me);

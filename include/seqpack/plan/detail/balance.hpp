@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -34,11 +35,12 @@ struct exchange_result {
 };
 
 /// Rows whose units move and change places, so that the dearest row becomes cheaper.
+template <std::same_as<row_limits> Limits>
 class exchange {
  public:
   /// \param row_of the row of each unit, which this changes
   constexpr exchange(std::span<const offset_t> contents, std::span<const offset_t> costs,
-                     const row_limits& limits, offset_t rows, std::vector<row_number>& row_of)
+                     const Limits& limits, offset_t rows, std::vector<row_number>& row_of)
       : contents_(contents),
         costs_(costs),
         limits_(limits),
@@ -47,6 +49,7 @@ class exchange {
     for (const sized_unit& u : sorted_units(costs)) put(rows_[nth(row_of_[nth(u.unit)])], u.unit);
     for (row& r : rows_) std::reverse(r.units.begin(), r.units.end());
   }
+  constexpr ~exchange() = default;  // for nvcc, which sees none where a member is a span
 
   /// Of the dearest row and the cheapest one that can help, whichever move of a unit or swap of two
   /// comes closest to making them equal; where none helps, the units of such two rows are parted anew.
@@ -213,7 +216,7 @@ class exchange {
 
   std::span<const offset_t> contents_;
   std::span<const offset_t> costs_;
-  row_limits limits_;
+  Limits limits_;
   std::vector<row_number>& row_of_;
   std::vector<row> rows_;
   std::vector<row_number> order_;  ///< the dearest row first
@@ -223,7 +226,8 @@ class exchange {
 /// \returns nothing where one has no room, or where looking for it takes too long
 constexpr std::vector<row_number> dearest_first(std::span<const offset_t> contents,
                                                 std::span<const offset_t> costs,
-                                                const row_limits& limits, offset_t rows) {
+                                                const std::same_as<row_limits> auto& limits,
+                                                offset_t rows) {
   struct open_row {
     offset_t cost;
     row_number row;
@@ -277,8 +281,8 @@ constexpr offset_t content_sum(std::span<const offset_t> contents) {
 /// \param rows at least as many as the packed ones
 constexpr std::vector<row_number> balanced(std::span<const offset_t> contents,
                                            std::span<const offset_t> costs,
-                                           const row_limits& limits, offset_t rows,
-                                           std::vector<row_number> packed) {
+                                           const std::same_as<row_limits> auto& limits,
+                                           offset_t rows, std::vector<row_number> packed) {
   const auto improve = [&](std::vector<row_number>& row_of) {
     exchange e(contents, costs, limits, rows, row_of);
     return e.run();

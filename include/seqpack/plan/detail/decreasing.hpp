@@ -1,9 +1,12 @@
 /// \file
-/// Units by size, the largest first, into rows: best fit and first fit.
+/// Units by size, the largest first, into rows: best fit and first fit. Functions of much code are
+/// templates, here and in the files that build on this one, so that only programs that plan pay for
+/// compiling them.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,7 +39,8 @@ struct placement {
 
 /// Sorts units by size, the largest first; equal ones stay in their order. O(n) passes over the bits
 /// of the sizes where there are many.
-constexpr void sort_decreasing(std::vector<sized_unit>& units) {
+template <std::same_as<sized_unit> Unit>
+constexpr void sort_decreasing(std::vector<Unit>& units) {
   constexpr std::size_t few = 512;
   if (units.size() <= few) {
     std::sort(units.begin(), units.end(), [](const sized_unit& a, const sized_unit& b) {
@@ -64,10 +68,11 @@ constexpr void sort_decreasing(std::vector<sized_unit>& units) {
 
 /// Units of these sizes, divided by 2^shift, sorted. Small sizes are counted, and each unit is written
 /// once.
-constexpr std::vector<sized_unit> sorted_units(std::span<const offset_t> sizes, int shift = 0) {
+template <std::same_as<sized_unit> Unit = sized_unit>
+constexpr std::vector<Unit> sorted_units(std::span<const offset_t> sizes, int shift = 0) {
   offset_t largest = 0;
   for (const offset_t size : sizes) largest = max_of(largest, size >> shift);
-  std::vector<sized_unit> units;
+  std::vector<Unit> units;
   if (largest > static_cast<offset_t>(sizes.size())) {
     units.reserve(sizes.size());
     for (const offset_t size : sizes) {
@@ -114,7 +119,8 @@ constexpr placement best_fit(std::span<const sized_unit> units, const row_limits
   return result;
 }
 
-constexpr placement best_fit(std::span<const sized_unit> units, const row_limits& limits) {
+constexpr placement best_fit(std::span<const sized_unit> units,
+                             const std::same_as<row_limits> auto& limits) {
   // Rooms as an array where it costs little beside the units.
   const offset_t small = min_of(16 * static_cast<offset_t>(units.size()) + 1024, offset_t{1} << 24);
   if (limits.room <= small) return best_fit<room_lists>(units, limits);
@@ -124,8 +130,8 @@ constexpr placement best_fit(std::span<const sized_unit> units, const row_limits
 /// Each unit into the first row that has room for it. O(n log rows).
 /// \param rows how many there may be
 /// \returns no rows where those are too few
-constexpr placement first_fit(std::span<const sized_unit> units, const row_limits& limits,
-                              offset_t rows) {
+constexpr placement first_fit(std::span<const sized_unit> units,
+                              const std::same_as<row_limits> auto& limits, offset_t rows) {
   placement result;
   result.row_of.reserve(units.size());
   room_order open(limits.room, rows);
@@ -159,7 +165,8 @@ constexpr offset_t fewest_rows(std::span<const sized_unit> units, const row_limi
 /// Best fit and first fit, whichever takes fewer rows; best fit where they take the same. First fit is
 /// left out where no plan could do with less.
 /// \param units sorted by sort_decreasing, none larger than the room
-constexpr placement fit_decreasing(std::span<const sized_unit> units, const row_limits& limits) {
+constexpr placement fit_decreasing(std::span<const sized_unit> units,
+                                   const std::same_as<row_limits> auto& limits) {
   if (units.empty()) return {};
   placement best = best_fit(units, limits);
   if (best.rows > fewest_rows(units, limits)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -23,12 +24,15 @@ namespace seqpack::detail {
 /// the one with fewer such parts is taken apart, so that joining a single item costs O(log parts).
 ///
 /// O(n log n log parts) time and O(n) memory.
+template <std::same_as<offset_t> Cost = offset_t>
 class differencing {
  public:
   /// \param costs from 0 on; their sum fits
   /// \param parts at least 1
   constexpr differencing(std::span<const offset_t> costs, offset_t parts)
       : costs_(costs), parts_(nth(parts)), next_(costs.size(), none) {}
+
+  constexpr ~differencing() = default;  // for nvcc, which sees none where a member is a span
 
   /// \param decreasing the items, the largest cost first
   /// \returns the part of each item
@@ -162,7 +166,7 @@ class differencing {
     spare_.push_back(std::move(b.parts));
   }
 
-  std::span<const offset_t> costs_;
+  std::span<const Cost> costs_;
   std::size_t parts_;
   std::vector<row_number> next_;
   std::span<const sized_unit> singles_;
@@ -173,6 +177,7 @@ class differencing {
 };
 
 /// The part of each item, by largest differencing.
+template <std::same_as<offset_t> Cost = offset_t>
 constexpr std::vector<row_number> difference_out(std::span<const offset_t> costs, offset_t parts) {
   std::vector<sized_unit> decreasing(costs.size(), sized_unit{});
   for (std::size_t k = 0; k < costs.size(); ++k) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -39,7 +40,8 @@ struct unit_exchange {
 
 /// Units in parts. Those of a part are sorted by a key, their costs or their contents, so that what comes
 /// nearest to a difference is found by bisection.
-class part_set {
+template <std::same_as<row_limits> Limits>
+class basic_part_set {
  public:
   using keyed_units = std::vector<std::pair<offset_t, row_number>>;
   struct part {
@@ -52,14 +54,14 @@ class part_set {
 
   /// \param contents, costs of the units; `keys` is one of the two
   /// \param part_of the part of each unit
-  constexpr part_set(std::span<const offset_t> contents, std::span<const offset_t> costs,
-                     std::span<const offset_t> keys, std::vector<row_number> part_of,
-                     offset_t parts, const row_limits& limits)
+  constexpr basic_part_set(std::span<const offset_t> contents, std::span<const offset_t> costs,
+                           std::span<const offset_t> keys, std::vector<row_number> part_of,
+                           offset_t parts, const row_limits& limits)
       : contents_(contents),
         costs_(costs),
         keys_(keys),
         part_of_(std::move(part_of)),
-        parts_(nth(parts)),
+        parts_(nth(parts), part{}),
         limits_(limits) {
     std::vector<std::size_t> counts(parts_.size(), 0);
     for (const row_number k : part_of_) ++counts[nth(k)];
@@ -72,6 +74,7 @@ class part_set {
     }
     for (part& p : parts_) std::sort(p.units.begin(), p.units.end());
   }
+  constexpr ~basic_part_set() = default;  // for nvcc, which sees none where a member is a span
 
   constexpr row_number size() const noexcept { return static_cast<row_number>(parts_.size()); }
   constexpr const part& operator[](row_number k) const { return parts_[nth(k)]; }
@@ -109,11 +112,14 @@ class part_set {
     if (most < 1) return s.found;
     const keyed_units& givable = (*this)[from].units;
     if ((*this)[to].count() < limits_.most_units) {
-      for_each_near(givable, wanted, [&](row_number unit) { consider(s, unit, {}); });
+      for (const row_number unit : nearest(givable, wanted)) {
+        if (unit != no_row) consider(s, unit, {});
+      }
     }
     for (auto given = givable.rbegin(); given != givable.rend() && s.distance > 0; ++given) {
-      for_each_near((*this)[to].units, given->first - wanted,
-                    [&](row_number unit) { consider(s, given->second, unit); });
+      for (const row_number unit : nearest((*this)[to].units, given->first - wanted)) {
+        if (unit != no_row) consider(s, given->second, unit);
+      }
     }
     return s.found;
   }
@@ -148,16 +154,18 @@ class part_set {
   };
   static constexpr offset_t max_distance = offset_t{1} << 62;
 
-  /// Calls f with units whose keys are nearest to a number on both sides: a few, for where the nearest
-  /// breaks a limit.
-  template <class F>
-  constexpr void for_each_near(const keyed_units& units, offset_t number, const F& f) {
-    constexpr int few = 3;
+  static constexpr int few_near = 3;
+  /// Units whose keys are nearest to a number, on both sides: a few, for where the nearest breaks a limit.
+  constexpr std::array<row_number, 2 * few_near> nearest(const keyed_units& units,
+                                                         offset_t number) {
     ++searches_;
+    std::array<row_number, 2 * few_near> found{no_row, no_row, no_row, no_row, no_row, no_row};
     auto above = std::lower_bound(units.begin(), units.end(), std::pair{number, row_number{0}});
     auto below = above;
-    for (int k = 0; k < few && above != units.end(); ++k) f((above++)->second);
-    for (int k = 0; k < few && below != units.begin(); ++k) f((--below)->second);
+    auto next = found.begin();
+    for (int k = 0; k < few_near && above != units.end(); ++k) *next++ = (above++)->second;
+    for (int k = 0; k < few_near && below != units.begin(); ++k) *next++ = (--below)->second;
+    return found;
   }
 
   struct keyed_pair {
@@ -211,5 +219,7 @@ class part_set {
   row_limits limits_;
   offset_t searches_ = 0;
 };
+
+using part_set = basic_part_set<row_limits>;
 
 }  // namespace seqpack::detail

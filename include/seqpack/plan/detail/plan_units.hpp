@@ -2,6 +2,7 @@
 /// From lengths to a plan: the three methods on units, and the check of every row.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -65,7 +66,8 @@ struct packed_units {
   std::vector<sized_unit> units;
   placement rows;
 };
-constexpr packed_units pack_decreasing(std::span<const offset_t> contents, row_limits limits) {
+constexpr packed_units pack_decreasing(std::span<const offset_t> contents,
+                                       std::same_as<row_limits> auto limits) {
   std::uint64_t all = 0;
   for (const offset_t content : contents) all |= static_cast<std::uint64_t>(content);
   const int zeros = all == 0 ? 0 : __builtin_ctzll(all);
@@ -77,7 +79,8 @@ constexpr packed_units pack_decreasing(std::span<const offset_t> contents, row_l
 }
 
 /// A row ends where the next unit has no room.
-constexpr placement next_fit(std::span<const offset_t> contents, const row_limits& limits) {
+constexpr placement next_fit(std::span<const offset_t> contents,
+                             const std::same_as<row_limits> auto& limits) {
   placement result;
   result.row_of.reserve(contents.size());
   row_limits left{0, 0};
@@ -105,7 +108,7 @@ constexpr void number_rows(std::vector<row_number>& row_of, offset_t rows) {
 }
 
 constexpr plan_arrays plan_contents(std::span<const offset_t> contents, const plan_options& options,
-                                    const row_limits& limits) {
+                                    const std::same_as<row_limits> auto& limits) {
   const auto in_order = [](std::size_t k) { return static_cast<offset_t>(k); };
   if (options.method == plan_method::in_order) {
     const placement rows = next_fit(contents, limits);
@@ -120,7 +123,7 @@ constexpr plan_arrays plan_contents(std::span<const offset_t> contents, const pl
 
 constexpr plan_arrays plan_balanced(std::span<const offset_t> contents,
                                     std::span<const offset_t> costs, const plan_options& options,
-                                    const row_limits& limits) {
+                                    const std::same_as<row_limits> auto& limits) {
   const packed_units packed = pack_decreasing(contents, limits);
   const offset_t rows = options.rows == dynamic ? packed.rows.rows : options.rows;
   if (rows < packed.rows.rows) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -17,7 +18,7 @@ namespace seqpack::detail {
 
 /// Takes units out of parts that hold too many of them: the smallest, into the parts with the least
 /// content. There must be room for all.
-constexpr void even_out_counts(part_set& parts) {
+constexpr void even_out_counts(std::same_as<part_set> auto& parts) {
   const offset_t most = parts.limits().most_units;
   std::vector<std::pair<offset_t, row_number>> open;  // a heap, the least content on top
   for (row_number k = 0; k < parts.size(); ++k) {
@@ -38,7 +39,7 @@ constexpr void even_out_counts(part_set& parts) {
 }
 
 /// Whether so much would have to move that evening out is a plan of its own, and slow.
-constexpr bool too_full(const part_set& parts) {
+constexpr bool too_full(const std::same_as<part_set> auto& parts) {
   offset_t content = 0;
   offset_t over = 0;
   for (row_number k = 0; k < parts.size(); ++k) {
@@ -52,7 +53,7 @@ constexpr bool too_full(const part_set& parts) {
 /// room. Their key is the content.
 /// \param searches how many may be made, about
 /// \returns whether all parts are within their limits
-constexpr bool even_out_contents(part_set& parts, offset_t searches) {
+constexpr bool even_out_contents(std::same_as<part_set> auto& parts, offset_t searches) {
   constexpr std::size_t candidates = 24;
   const offset_t most = parts.limits().room;
   if (too_full(parts)) return false;
@@ -93,11 +94,12 @@ constexpr bool even_out_contents(part_set& parts, offset_t searches) {
 /// Parts as the micro-batches of steps: the dearest in the first step, the next dearest in the second,
 /// and so on, which no other choice of steps for the same parts improves on. What counts is the sum over
 /// the steps of the dearest part.
+template <std::same_as<part_set> Parts>
 class step_balance {
  public:
   /// \param parts steps * ranks of them, within their limits; their key is the cost
-  constexpr step_balance(part_set& parts, offset_t ranks)
-      : parts_(parts), ranks_(ranks), order_(nth(parts.size())), step_of_(order_.size()) {
+  constexpr step_balance(Parts& parts, offset_t ranks)
+      : parts_(parts), ranks_(ranks), order_(nth(parts.size()), 0), step_of_(order_.size(), 0) {
     sort();
   }
 
@@ -115,7 +117,7 @@ class step_balance {
       improved = false;
       for (offset_t step = 0; step < steps() && cost_ > enough; ++step) {
         while (cost_ > enough &&
-               (improve_step(step, &part_set::find) || improve_step(step, &part_set::find_pairs))) {
+               (improve_step(step, &Parts::find) || improve_step(step, &Parts::find_pairs))) {
           improved = true;
         }
       }
@@ -144,7 +146,7 @@ class step_balance {
   }
 
   constexpr void sort() {
-    part_set::keyed_units keys;
+    typename Parts::keyed_units keys;
     keys.reserve(order_.size());
     for (row_number k = 0; k < parts_.size(); ++k) keys.emplace_back(-parts_[k].cost, k);
     std::sort(keys.begin(), keys.end());
@@ -169,8 +171,8 @@ class step_balance {
   /// its own step by that.
   /// \param find which exchanges of two parts are looked at
   /// \returns whether that was possible
-  constexpr bool improve_step(offset_t step, unit_exchange (part_set::*find)(row_number, row_number,
-                                                                             offset_t, offset_t)) {
+  constexpr bool improve_step(offset_t step, unit_exchange (Parts::*find)(row_number, row_number,
+                                                                          offset_t, offset_t)) {
     const row_number from = dearest_in(step);
     const offset_t cost = parts_[from].cost;
     const bool only_one = alone_in(step, from);
@@ -207,7 +209,7 @@ class step_balance {
     return true;
   }
 
-  part_set& parts_;
+  Parts& parts_;
   offset_t ranks_;
   std::vector<row_number> order_;
   std::vector<offset_t> step_of_;

@@ -3,14 +3,15 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/math.hpp"
+#include "seqpack/layout/detail/bounds.hpp"
 #include "seqpack/plan/detail/balance.hpp"
 #include "seqpack/plan/detail/decreasing.hpp"
 #include "seqpack/plan/detail/differencing.hpp"
@@ -39,15 +40,18 @@ struct planned_steps {
 /// evened out; of the contents; of the costs into fewer micro-batches, the others being empty; of few
 /// units also the dearest first into the cheapest micro-batch with room; bin packing. The one whose
 /// steps cost least wins. At last, which rank gets which micro-batch.
+template <std::same_as<row_limits> Limits = row_limits>
 class step_planner {
  public:
   constexpr step_planner(std::span<const offset_t> contents, std::span<const offset_t> costs,
-                         const row_limits& limits, const step_shape& shape)
+                         const Limits& limits, const step_shape& shape)
       : contents_(contents),
         costs_(costs),
         limits_(limits),
         shape_(shape),
         few_units_(contents.size() <= 1024) {}
+
+  constexpr ~step_planner() = default;  // for nvcc, which sees none where a member is a span
 
   constexpr planned_steps plan() {
     if (contents_.empty()) return {};
@@ -58,7 +62,7 @@ class step_planner {
   }
 
  private:
-  using parts_of_units = std::vector<row_number>;
+  using parts_of_units = std::vector<row_number>;  ///< empty: there are none
 
   /// Searches for units that a candidate, or a try to keep the limits, may cost.
   static constexpr offset_t effort(std::size_t units) noexcept {
@@ -94,7 +98,7 @@ class step_planner {
     const auto enough = [&](offset_t steps) {
       steps_ = steps;
       by_content_ = differenced(contents_, units_, parts());
-      return by_content_.has_value();
+      return !by_content_.empty();
     };
     const offset_t least = steps_of(fewest, shape_.multiple);
     if (enough(least)) return;
@@ -107,7 +111,7 @@ class step_planner {
   constexpr void pack() {
     const placement packed = fit_decreasing(units_, limits_);
     packed_rows_ = packed.rows;
-    packed_.resize(contents_.size());
+    packed_.assign(contents_.size(), 0);
     for (std::size_t k = 0; k < units_.size(); ++k) {
       packed_[nth(units_[k].unit)] = packed.row_of[k];
     }
@@ -115,14 +119,15 @@ class step_planner {
 
   /// Largest differencing of some numbers of the units, and then what the limits ask for.
   /// \returns the part of each unit, or nothing where the limits were not met
-  constexpr std::optional<parts_of_units> differenced(std::span<const offset_t> numbers,
-                                                      std::span<const sized_unit> sorted,
-                                                      offset_t parts) const {
+  constexpr parts_of_units differenced(std::span<const offset_t> numbers,
+                                       std::span<const sized_unit> sorted, offset_t parts) const {
+    // It knows no limits: a part may get all contents, and their sum must not wrap.
+    if (content_sum(contents_) >= saturated_sum) return {};
     parts_of_units part_of = differencing(numbers, parts).run(sorted);
     if (within_limits(part_of, parts)) return part_of;
     part_set set(contents_, costs_, contents_, std::move(part_of), parts, limits_);
     even_out_counts(set);
-    if (!even_out_contents(set, effort(contents_.size()))) return std::nullopt;
+    if (!even_out_contents(set, effort(contents_.size()))) return {};
     return set.part_of();
   }
   constexpr bool within_limits(const parts_of_units& part_of, offset_t parts) const {
@@ -165,9 +170,9 @@ class step_planner {
     if (packed_rows_ <= parts()) try_candidate(std::move(packed_));
   }
 
-  constexpr void try_candidate(std::optional<parts_of_units> part_of) {
-    if (!part_of || best_cost_ <= enough_) return;
-    part_set set(contents_, costs_, costs_, std::move(*part_of), parts(), limits_);
+  constexpr void try_candidate(parts_of_units part_of) {
+    if (part_of.empty() || best_cost_ <= enough_) return;
+    part_set set(contents_, costs_, costs_, std::move(part_of), parts(), limits_);
     step_balance balance(set, shape_.ranks);
     balance.improve(enough_, effort(contents_.size()));
     if (balance.cost() >= best_cost_) return;
@@ -182,7 +187,7 @@ class step_planner {
   constexpr planned_steps assigned() const {
     std::vector<std::pair<offset_t, offset_t>> ranks;  // cost so far, and rank
     for (offset_t r = 0; r < shape_.ranks; ++r) ranks.emplace_back(0, r);
-    std::vector<row_number> row_of(nth(parts()));
+    std::vector<row_number> row_of(nth(parts()), 0);
     for (offset_t step = 0; step < steps_; ++step) {
       std::sort(ranks.begin(), ranks.end());
       for (offset_t k = 0; k < shape_.ranks; ++k) {
@@ -206,7 +211,7 @@ class step_planner {
   offset_t fewest_steps_ = 0;      ///< below which no plan comes, whatever the multiple
   offset_t steps_ = 0;
   offset_t enough_ = 0;
-  std::optional<parts_of_units> by_content_;
+  parts_of_units by_content_;
   parts_of_units packed_;
   offset_t packed_rows_ = 0;
 

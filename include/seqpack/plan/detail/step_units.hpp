@@ -24,10 +24,11 @@ constexpr void require_options(const step_plan_options& options, offset_t ranks)
   if (ranks < 1 || ranks > max_planned_ranks) {
     reject("ranks", ranks, {"it must be from 1 to ", max_planned_ranks});
   }
-  if (options.steps_multiple < 1 || options.steps_multiple > most_planned / ranks) {
+  const offset_t most = max_steps_multiple / ranks;
+  if (options.steps_multiple < 1 || options.steps_multiple > most) {
     reject("steps_multiple", options.steps_multiple,
-           {"it must be from 1 to ", most_planned / ranks, ", so that the micro-batches of ", ranks,
-            " ranks can be counted"});
+           {"it must be from 1 to ", most, ", so that times ", ranks, " ranks it is at most ",
+            max_steps_multiple});
   }
 }
 

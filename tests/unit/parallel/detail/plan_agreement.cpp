@@ -48,7 +48,8 @@ forged_group::change put_into_two(std::size_t place, A value, std::size_t other,
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(all_ranks_are_told_of_the_first_number_that_differs) {
-  for (const std::size_t size : {1, 2, 3, 5}) {
+  for (const offset_t ranks : {1, 2, 3, 5}) {
+    const auto size = static_cast<std::size_t>(ranks);
     std::vector<findings> found(size, findings("of " + std::to_string(size) + ": "));
     thread_engine::run(
         static_cast<offset_t>(size), std::chrono::seconds(60), [&](callback_communicator& world) {
