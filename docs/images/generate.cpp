@@ -1,9 +1,11 @@
-// Draws the pictures of the documentation into a folder: one batch, packed in different ways.
+// Draws the pictures of the documentation into a folder: a batch, packed in different ways, and plans.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <seqpack/draw/draw.hpp>
+#include <seqpack/draw/draw_plan_svg.hpp>
+#include <seqpack/plan/plan_steps.hpp>
 #include <seqpack/seqpack.hpp>
 #include <stdexcept>
 #include <string>
@@ -16,13 +18,32 @@ using namespace seqpack;
 const std::vector<int> lengths = {5, 3, 8};
 constexpr padding<each_multiple_of<4>> each4;
 
+void write(const std::filesystem::path& folder, const std::string& name, const std::string& svg) {
+  std::ofstream file(folder / (name + ".svg"), std::ios::binary);
+  file << svg;
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + name + ".svg");
+}
+
 template <layout L>
 void draw(const std::filesystem::path& folder, const std::string& name, const L& layout,
           const std::string& title) {
-  std::ofstream file(folder / (name + ".svg"), std::ios::binary);
-  file << draw_svg(layout, {.title = title});
-  file.close();
-  if (!file) throw std::runtime_error("cannot write " + name + ".svg");
+  write(folder, name, draw_svg(layout, {.title = title}));
+}
+
+/// The same nine sequences, planned in different ways.
+void draw_plans(const std::filesystem::path& folder) {
+  const std::vector<int> documents = {44, 33, 29, 27, 24, 16, 13, 6, 6};
+  const auto rows = [&](const std::string& name, plan_method method, const std::string& title) {
+    const row_plan plan = plan_rows(documents, 100, no_padding{}, {}, {.method = method});
+    write(folder, name, draw_plan_svg(plan, documents, 100, no_padding{}, {.title = title}));
+  };
+  rows("plan_in_order", plan_method::in_order, "in_order: rows of neighbours");
+  rows("plan_decreasing", plan_method::decreasing, "decreasing: as few rows as possible");
+  const step_plan steps = plan_steps(documents, 60, 2);
+  write(folder, "plan_steps",
+        draw_plan_svg(steps, documents, 60, no_padding{},
+                      {.title = "steps of 2 ranks, at most 60 tokens"}));
 }
 
 void draw_all(const std::filesystem::path& folder) {
@@ -51,6 +72,7 @@ int main(int count, char** arguments) try {
     return 2;
   }
   draw_all(arguments[1]);
+  draw_plans(arguments[1]);
   return 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "seqpack-doc-images: %s\n", e.what());

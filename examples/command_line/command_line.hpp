@@ -2,9 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <initializer_list>
+#include <iostream>
 #include <limits>
 #include <optional>
 #include <seqpack/core/error.hpp>
@@ -121,6 +123,16 @@ inline std::optional<std::string> parse(CLI::App& app, int argc, const char* con
     throw std::invalid_argument(error.what());
   }
   return std::nullopt;
+}
+
+/// Tells an error in one line, whatever characters the input had.
+/// \returns the exit status
+inline int tell_error(const char* program, std::string message) {
+  std::replace_if(
+      message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; },
+      ' ');
+  std::cerr << program << ": " << message << '\n';
+  return 2;
 }
 
 }  // namespace command_line

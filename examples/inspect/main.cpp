@@ -4,7 +4,6 @@
 // What the command line chooses is chosen at run time, so that everything is compiled once.
 #include <unistd.h>
 
-#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <ostream>
@@ -12,30 +11,13 @@
 #include <seqpack/seqpack.hpp>
 #include <string>
 
+#include "../command_line/command_line.hpp"
 #include "options.hpp"
 #include "report.hpp"
 
 namespace {
 
 using inspect::offset_t;
-
-/// Calls f with the padding policy that the options describe. Without a number for the total the
-/// policy has no total part, and so no tail.
-template <class F>
-void with_padding(const inspect::options& options, F&& f) {
-  const seqpack::each_multiple_of<> each(options.pad_each);
-  if (!options.pad_total_multiple && !options.pad_total_to) {
-    f(seqpack::padding{each});
-    return;
-  }
-  seqpack::padding_numbers numbers{.each = options.pad_each, .fixed_total = options.pad_total_to};
-  numbers.total_multiple = options.pad_total_multiple.value_or(1);
-  if (options.ghost_tail) {
-    seqpack::with_padding<seqpack::ghost_tail>(numbers, f);
-  } else {
-    seqpack::with_padding<seqpack::absorb_tail>(numbers, f);
-  }
-}
 
 /// Refuses what the library would pack but nobody would read.
 template <class Layout>
@@ -87,18 +69,9 @@ void inspect_layout(std::ostream& out, const inspect::options& options) {
   };
   const seqpack::context_parallel cp(options.cp_size, seqpack::any_sharding{options.sharding});
   if (options.source != inspect::row_source::lengths) return show_printable(adopt(options, cp));
-  with_padding(options, [&](const auto& padding) {
+  command_line::with_padding(options, [&](const auto& padding) {
     show_printable(seqpack::make_layout(*options.lengths, padding, cp, {.width = options.width}));
   });
-}
-
-/// Bad input is told in one line, whatever characters the input had.
-int refuse(std::string message) {
-  std::replace_if(
-      message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; },
-      ' ');
-  std::cerr << "seqpack-inspect: " << message << '\n';
-  return 2;
 }
 
 }  // namespace
@@ -113,6 +86,6 @@ int main(int argc, char** argv) {
     }
     return 0;
   } catch (const std::exception& error) {
-    return refuse(error.what());
+    return command_line::tell_error("seqpack-inspect", error.what());
   }
 }

@@ -6,18 +6,20 @@
 #include <seqpack/policy/any_sharding.hpp>
 #include <vector>
 
+#include "../command_line/padding.hpp"
+
 namespace inspect {
 
 using seqpack::offset_t;
 
 // They keep the output within reason.
-inline constexpr offset_t most_entries = offset_t{1} << 22;
+using command_line::most_entries;
 inline constexpr offset_t most_ranks = offset_t{1} << 16;
 
 enum class format_choice { text, json, svg };
 enum class row_source { lengths, segment_ids, position_ids };
 
-struct options {
+struct options : command_line::padding_options {
   row_source source = row_source::lengths;
   std::optional<std::vector<offset_t>> lengths;  ///< where there are ids, the real ones or none
   std::vector<offset_t> ids;                     ///< of the tokens of a row that exists already
@@ -25,10 +27,6 @@ struct options {
   offset_t position_start = 0;
   offset_t tail_tokens = seqpack::dynamic;
   offset_t width = seqpack::max_tokens;
-  offset_t pad_each = 1;
-  std::optional<offset_t> pad_total_multiple;
-  std::optional<offset_t> pad_total_to;
-  bool ghost_tail = false;
   offset_t cp_size = 1;
   seqpack::sharding_kind sharding = seqpack::sharding_kind::zigzag;
   offset_t label_shift = 1;

@@ -1,4 +1,4 @@
-// seqpack-pack-text: packs the paragraphs of text files, shards them over context-parallel ranks,
+// seqpack-pack-text: packs the paragraphs of text files into planned rows, shards them over context-parallel ranks,
 // brings them back, and says what each padding costs.
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -29,8 +29,9 @@ using text_tools::paragraph_reader;
 
 struct options {
   std::vector<std::string> files;
-  std::size_t batch = 64;
+  std::size_t batch = 256;
   std::size_t longest = 4096;
+  offset_t row = 0;
   offset_t total_multiple = 1024;
   int threads = 1;
   int repeats = 3;
@@ -42,8 +43,11 @@ void describe(CLI::App& app, options& o) {
   };
   app.add_option("files", o.files, "Text files; without any, licence texts of the system")
       ->type_name("");
-  number("--batch", o.batch, "Sequences of a batch", 1 << 20);
+  number("--batch", o.batch, "Sequences of a batch, which are planned together", 1 << 20);
   number("--longest", o.longest, "Bytes of a sequence; longer paragraphs are cut", 1 << 20);
+  command_line::add_number(
+      app, "--row", o.row,
+      "Tokens that a row holds, rounded up as the padding asks; 0 for --longest", {0, 1 << 30});
   number("--total-multiple", o.total_multiple, "What the padded totals are multiples of", 1 << 30);
   number("--repeats", o.repeats, "Runs of each call, the fastest of which counts", 1000);
   number("--threads", o.threads, "Host threads", 4096);
@@ -82,7 +86,8 @@ void pack_files(const options& o) {
   if (files.empty()) files = text_tools::default_files();
   const auto file_count = static_cast<offset_t>(files.size());
   paragraph_reader reader(std::move(files), o.longest);
-  std::vector<scenario> scenarios = make_scenarios(o.total_multiple);
+  std::vector<scenario> scenarios =
+      make_scenarios(o.total_multiple, o.row > 0 ? o.row : static_cast<offset_t>(o.longest));
 
   const totals sum = run_where_asked(o, reader, scenarios);
   if (sum.batches == 0) throw std::runtime_error("there is no text in the input");
@@ -100,8 +105,9 @@ int fail(int status, const char* message) {
 
 int main(int argc, char** argv) {
   options o;
-  CLI::App app("Packs the paragraphs of text files, and checks that they come back",
-               "seqpack-pack-text");
+  CLI::App app(
+      "Packs the paragraphs of text files into planned rows, and checks that they come back",
+      "seqpack-pack-text");
   try {
     describe(app, o);
     if (const auto help = command_line::parse(app, argc, argv)) {

@@ -92,15 +92,21 @@ struct text_batch {
 
 static_assert(seqpack::batch<text_batch>);
 
+inline std::vector<offset_t> lengths_of(std::span<const std::string> sequences) {
+  std::vector<offset_t> lengths;
+  for (const std::string& sequence : sequences) {
+    lengths.push_back(static_cast<offset_t>(sequence.size()));
+  }
+  return lengths;
+}
+
 /// \param width_multiple what S is a multiple of: without packing, rows are cut as they are
 template <seqpack::executor E>
 text_batch make_batch(const E& where, std::span<const std::string> sequences,
                       const context_rows& rows, offset_t width_multiple) {
   text_batch batch;
-  for (const std::string& sequence : sequences) {
-    batch.lengths.push_back(static_cast<offset_t>(sequence.size()));
-    batch.width = std::max(batch.width, batch.lengths.back());
-  }
+  batch.lengths = lengths_of(sequences);
+  for (const offset_t length : batch.lengths) batch.width = std::max(batch.width, length);
   batch.width = (batch.width + width_multiple - 1) / width_multiple * width_multiple;
 
   const std::size_t positions = sequences.size() * to_size(batch.width);
@@ -124,39 +130,69 @@ text_batch make_batch(const E& where, std::span<const std::string> sequences,
   return batch;
 }
 
-/// The batch of one step: the micro-batches of this data-parallel rank, and the counts of all
-/// ranks.
+/// The batch of one step: what this data-parallel rank takes one after the other, and the counts of
+/// all ranks.
+template <class MicroBatches>
 struct global_batch {
-  std::vector<text_batch> micro_batches;
+  MicroBatches micro_batches;
   seqpack::global_counts counts;
 };
 
-/// Deals sequences to steps, and those of a step to the data-parallel ranks, a micro-batch at a
-/// time. Which sequences a step has does not depend on the ranks. **Collective** over the group.
-template <seqpack::executor E, seqpack::communicator DP>
-std::vector<global_batch> make_batches(const E& where, DP& group,
-                                       std::span<const std::string> sequences, offset_t batch_size,
-                                       offset_t per_step, const context_rows& rows,
-                                       offset_t width_multiple) {
-  std::vector<global_batch> steps;
-  for (offset_t micro_batch = 0; !sequences.empty(); ++micro_batch) {
-    const offset_t within = micro_batch % per_step;
-    if (within == 0) steps.emplace_back();
-    const std::size_t size = std::min(to_size(batch_size), sequences.size());
-    if (within % group.size() == group.rank().value) {
-      steps.back().micro_batches.push_back(
-          make_batch(where, sequences.first(size), rows, width_multiple));
-    }
-    sequences = sequences.subspan(size);
-  }
-  for (global_batch& step : steps) {
-    seqpack::global_counts mine;
-    for (const text_batch& batch : step.micro_batches) {
-      mine += seqpack::count_valid(where, batch, &text_batch::lengths);
-    }
-    step.counts = seqpack::sum_counts(group, mine);
+/// Rows of a plan, packed.
+using planned_batch = global_batch<seqpack::micro_batches<text_batch>>;
+/// Batches [B, S] as they are.
+using plain_batch = global_batch<std::vector<text_batch>>;
+
+/// Deals sequences to steps, `size` to each: which ones a step has does not depend on how they are
+/// planned, nor on the ranks, and so the loss does not.
+/// \param make gives the batch of the sequences of a step
+template <class Make>
+auto deal(std::span<const std::string> sequences, offset_t size, const Make& make) {
+  std::vector<decltype(make(sequences))> steps;
+  while (!sequences.empty()) {
+    const auto some = sequences.first(std::min(to_size(size), sequences.size()));
+    steps.push_back(make(some));
+    sequences = sequences.subspan(some.size());
   }
   return steps;
+}
+
+/// The steps of planned rows. Every rank plans for all of them, and comes to the same plan; if not,
+/// all are told. **Collective** over the group.
+/// \param size sequences of a step
+/// \param plan makes a step_plan of lengths
+template <seqpack::executor E, seqpack::communicator DP, class Plan>
+std::vector<planned_batch> make_planned(const E& where, DP& group,
+                                        std::span<const std::string> sequences, offset_t size,
+                                        const context_rows& rows, const Plan& plan) {
+  return deal(sequences, size, [&](std::span<const std::string> some) {
+    const seqpack::step_plan steps = plan(lengths_of(some));
+    seqpack::agree(group, steps);
+    const seqpack::micro_batches mine(make_batch(where, some, rows, 1), steps, group.rank().value);
+    const auto counts = seqpack::count_valid(where, mine.all(), &text_batch::lengths);
+    return planned_batch{mine, seqpack::sum_counts(group, counts)};
+  });
+}
+
+/// The same sequences as batches of batch_size each. **Collective** over the group.
+template <seqpack::executor E, seqpack::communicator DP>
+std::vector<plain_batch> make_plain(const E& where, DP& group,
+                                    std::span<const std::string> sequences, offset_t batch_size,
+                                    offset_t size, const context_rows& rows,
+                                    offset_t width_multiple) {
+  return deal(sequences, size, [&](std::span<const std::string> some) {
+    plain_batch step;
+    seqpack::global_counts mine;
+    for (offset_t k = 0; !some.empty(); ++k) {
+      const auto part = some.first(std::min(to_size(batch_size), some.size()));
+      some = some.subspan(part.size());
+      if (k % group.size() != group.rank().value) continue;
+      step.micro_batches.push_back(make_batch(where, part, rows, width_multiple));
+      mine += seqpack::count_valid(where, step.micro_batches.back(), &text_batch::lengths);
+    }
+    step.counts = seqpack::sum_counts(group, mine);
+    return step;
+  });
 }
 
 }  // namespace train_text

@@ -22,6 +22,7 @@
 #include "memory.hpp"
 #include "model.hpp"
 #include "options.hpp"
+#include "plan.hpp"
 #include "report.hpp"
 #include "training.hpp"
 
@@ -35,20 +36,32 @@ struct outcome {
   std::vector<speed> speeds;
 };
 
+inline offset_t longest_of(const corpus& text) {
+  std::size_t longest = 0;
+  for (const auto* part : {&text.training, &text.validation}) {
+    for (const std::string& sequence : *part) longest = std::max(longest, sequence.size());
+  }
+  return static_cast<offset_t>(longest);
+}
+
 /// Trains a model on the text, and measures. **Collective** over all ranks, which get the same.
 template <seqpack::executor E, seqpack::communicator C>
 outcome train_model(const E& where, grid<C>& ranks, const corpus& text, const options& o,
                     offset_t ranks_of_machine, bool speaks) {
   // How batches are packed and sharded: all numbers are known only now.
-  const seqpack::context_parallel cp(o.cp, chosen_sharding{o.sharding});
-  const seqpack::padding padding{
-      seqpack::each_multiple_of<>{o.pad_each > 0 ? o.pad_each : cp.divisor()},
-      seqpack::total_multiple_of<>{o.pad_total}};
+  // A sharding that cuts sequences needs multiples of them, one that cuts the row multiples of the row.
+  const seqpack::context_parallel cp(o.cp, seqpack::any_sharding{o.sharding});
+  const offset_t each = o.pad_each > 0 ? o.pad_each : cp.divisor();
+  const offset_t total = o.pad_total > 0 ? o.pad_total : cp.cuts_row() ? cp.total_divisor() : 1;
+  const seqpack::padding padding{seqpack::each_multiple_of<>{each},
+                                 seqpack::total_multiple_of<>{total}};
+  const offset_t row =
+      o.row > 0 ? o.row : seqpack::round_up(2 * seqpack::round_up(longest_of(text), each), total);
   if constexpr (seqpack::host_executor<E>) {  // a device refuses by itself what it has not
     seqpack::together(ranks.tp, ranks.replicas, "memory", [&] {
-      text_tools::require_memory("memory for the training",
-                                 static_cast<double>(ranks_of_machine) *
-                                     bytes_of_rank(text, o, padding, cp, ranks.dp.size()));
+      text_tools::require_memory(
+          "memory for the training",
+          static_cast<double>(ranks_of_machine) * bytes_of_rank(text, o, padding, cp, row));
     });
   }
   const auto setup_of = [&](const auto& packing) {
@@ -64,11 +77,14 @@ outcome train_model(const E& where, grid<C>& ranks, const corpus& text, const op
   context_model<seqpack::attention_input::packed_parameters, E> model(where, weights);
   trainer packed(where, model, setup_of(seqpack::packed(padding, cp)), ranks.replicas);
 
-  const auto batches_of = [&](const std::vector<std::string>& sequences) {
-    return make_batches(where, ranks.dp, sequences, o.batch, o.micro_batches, rows, cp.divisor());
+  const planner plan{row, o.batch, padding, cp, ranks.dp.size()};
+  const offset_t per_step = o.batch * o.micro_batches;
+  const auto planned = [&](std::span<const std::string> sequences, planning how) {
+    return make_planned(where, ranks.dp, sequences, per_step, rows,
+                        [&](const auto& lengths) { return plan(how, lengths); });
   };
-  const auto training = batches_of(text.training);
-  const auto validation = batches_of(text.validation);
+  const auto training = planned(text.training, o.plan);
+  const auto validation = planned(text.validation, o.plan);
 
   outcome result;
   {
@@ -81,12 +97,21 @@ outcome train_model(const E& where, grid<C>& ranks, const corpus& text, const op
   result.training = mean_loss(packed, training);
   result.validation = *result.curve.back().validation;
 
-  // The same model through the same batches as they are, [B, S].
-  context_model<seqpack::attention_input::mask, E> padded_model(where, weights);
-  trainer padded(where, padded_model, setup_of(seqpack::not_packed(cp)), ranks.replicas);
-  const auto some = std::span(training).first(std::min(training.size(), std::size_t{8}));
-  result.speeds = {measure(where, "packed", packed, ranks, weights, some, o.repeats),
-                   measure(where, "[B, S]", padded, ranks, weights, some, o.repeats)};
+  // The same sequences in rows that are planned and that are not, and as they are, [B, S], where each
+  // sequence is cut as one of S tokens.
+  const std::span<const std::string> some =
+      std::span(text.training).first(std::min(text.training.size(), to_size(8 * per_step)));
+  const seqpack::context_parallel plain_cp(
+      o.cp, seqpack::any_sharding{cp.cuts_row() ? seqpack::sharding_kind::contiguous : o.sharding});
+  context_model<seqpack::attention_input::mask, E> plain_model(where, weights);
+  trainer plain(where, plain_model, setup_of(seqpack::not_packed(plain_cp)), ranks.replicas);
+  const auto measured = [&](const char* name, auto& how, const auto& batches) {
+    result.speeds.push_back(measure(where, name, how, ranks, weights, batches, o.repeats));
+  };
+  measured("planned rows", packed, planned(some, planning::balanced));
+  measured("rows in order", packed, planned(some, planning::in_order));
+  measured("[B, S]", plain,
+           make_plain(where, ranks.dp, some, o.batch, per_step, rows, plain_cp.divisor()));
   return result;
 }
 

@@ -188,16 +188,19 @@ void print_ranks(std::ostream& out, const grid_sizes& sizes) {
 }
 
 void print_speeds(std::ostream& out, std::span<const speed> speeds, std::int64_t repeats) {
-  out << "forward step, loss and gradient      tokens   padding   real tokens   against\n"
-      << "of the same batches              with padding              per second    padded\n";
+  out << "forward step, loss and gradient  micro-batches        tokens   padding   real tokens"
+         "   against\n"
+      << "of the same sequences               of a rank  with padding              per second"
+         "    [B, S]\n";
   const auto rate = [](const speed& s) {
     return s.seconds > 0 ? static_cast<double>(s.real_tokens) / s.seconds : 0;
   };
   for (const speed& s : speeds) {
     const double slowest = rate(speeds.back());
-    out << std::left << std::setw(31) << s.name << std::right << std::setw(14)
-        << with_separators(s.tokens) << std::setw(10) << percent(s.tokens - s.real_tokens, s.tokens)
-        << std::setw(14) << with_unit(rate(s), "") << std::setw(9)
+    out << std::left << std::setw(32) << s.name << std::right << std::setw(14)
+        << with_separators(s.micro_batches) << std::setw(14) << with_separators(s.tokens)
+        << std::setw(10) << percent(s.tokens - s.real_tokens, s.tokens) << std::setw(14)
+        << with_unit(rate(s), "") << std::setw(9)
         << (slowest > 0 ? with_decimals(rate(s) / slowest, 2) + " x" : "-") << '\n';
   }
   out << "fastest of " << counted(repeats, "run")

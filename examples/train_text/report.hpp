@@ -32,7 +32,8 @@ void print_ranks(std::ostream& out, const grid_sizes& sizes);
 /// How fast batches went through a step.
 struct speed {
   std::string name;
-  std::int64_t tokens = 0;  ///< padding included, of all data-parallel ranks
+  std::int64_t micro_batches = 0;  ///< of the data-parallel rank that has the most
+  std::int64_t tokens = 0;         ///< padding included, of all data-parallel ranks
   std::int64_t real_tokens = 0;
   double seconds = 0;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <seqpack/seqpack.hpp>
 #include <span>
 #include <string>
@@ -29,13 +30,15 @@ class trainer {
       : where_(where), model_(model), setup_(std::move(setup)), replicas_(replicas) {}
 
   /// The loss of a batch, in nats per byte. **Collective** over all ranks.
-  double loss(const global_batch& batch) {
+  template <class MicroBatches>
+  double loss(const global_batch<MicroBatches>& batch) {
     return over_micro_batches(batch, [](auto& step) { return step.loss().value(); });
   }
 
   /// The loss, and its gradient added to the table's: this rank's share of it. **Collective** over
   /// all ranks.
-  double loss_and_gradient(const global_batch& batch) {
+  template <class MicroBatches>
+  double loss_and_gradient(const global_batch<MicroBatches>& batch) {
     return over_micro_batches(batch, [&](auto& step) {
       // In place: the gradient replaces the logits.
       const auto result = step.loss(step.output.rows);
@@ -45,10 +48,11 @@ class trainer {
   }
 
   /// Packed tokens, padding included, and real ones, of this rank's data-parallel part of a batch.
-  std::pair<offset_t, offset_t> count_tokens(const global_batch& batch) const {
+  template <class MicroBatches>
+  std::pair<offset_t, offset_t> count_tokens(const global_batch<MicroBatches>& batch) const {
     std::pair<offset_t, offset_t> counts{0, 0};
-    for (const text_batch& b : batch.micro_batches) {
-      const auto layout = setup_.packing().layout_of(b.lengths, b.width);
+    for (const auto& b : batch.micro_batches) {
+      const auto layout = layout_of(b);
       counts.first += layout.total_tokens();
       counts.second += layout.real_tokens();
     }
@@ -56,12 +60,19 @@ class trainer {
   }
 
  private:
+  auto layout_of(const text_batch& b) const {
+    return setup_.packing().layout_of(b.lengths, b.width);
+  }
+  auto layout_of(const seqpack::micro_batch<text_batch>& b) const {
+    return setup_.packing().layout_of(b->lengths, b->width, b.order());
+  }
+
   /// The losses are divided by the counts of the global batch, and with cp_normalize, the default,
   /// each context-parallel rank returns its share of the whole, with the exact gradient. So the sum
   /// over micro-batches and replicas is the loss, whatever the grid is. Tensor-parallel ranks have
   /// the same loss, and the gradient of their own columns: nothing is added up over them.
-  template <class Evaluate>
-  double over_micro_batches(const global_batch& batch, const Evaluate& evaluate) {
+  template <class MicroBatches, class Evaluate>
+  double over_micro_batches(const global_batch<MicroBatches>& batch, const Evaluate& evaluate) {
     double loss = 0;
     auto next = batch.micro_batches.begin();
     while (next != batch.micro_batches.end()) {
@@ -81,11 +92,11 @@ class trainer {
 };
 
 /// The loss of several batches together, weighted by their tokens. **Collective** over all ranks.
-template <class Trainer>
-double mean_loss(Trainer& trainer, const std::vector<global_batch>& batches) {
+template <class Trainer, class Batch>
+double mean_loss(Trainer& trainer, const std::vector<Batch>& batches) {
   double sum = 0;
   double tokens = 0;
-  for (const global_batch& batch : batches) {
+  for (const Batch& batch : batches) {
     sum += trainer.loss(batch) * batch.counts.tokens;
     tokens += batch.counts.tokens;
   }
@@ -100,11 +111,10 @@ constexpr bool is_milestone(std::int64_t step, std::int64_t per_epoch) {
 
 /// Trains, and validates at milestones and at the end. **Collective** over all ranks.
 /// \param progress called with the steps that are over and those that there will be
-template <seqpack::executor E, class Trainer, seqpack::communicator C, class Progress>
+template <seqpack::executor E, class Trainer, seqpack::communicator C, class Batch, class Progress>
 loss_curve train(const E& where, Trainer& trainer, C& replicas, const table& weights,
-                 const std::vector<global_batch>& training,
-                 const std::vector<global_batch>& validation, const options& o,
-                 const Progress& progress) {
+                 const std::vector<Batch>& training, const std::vector<Batch>& validation,
+                 const options& o, const Progress& progress) {
   const auto per_epoch = static_cast<std::int64_t>(training.size());
   const std::int64_t all = o.epochs * per_epoch;
   const std::int64_t steps = o.steps > 0 ? std::min(o.steps, all) : all;
@@ -130,24 +140,26 @@ loss_curve train(const E& where, Trainer& trainer, C& replicas, const table& wei
 
 /// Measures forward steps, losses and gradients, the fastest of several runs. **Collective** over
 /// all ranks.
-template <seqpack::executor E, class Trainer, seqpack::communicator C>
+template <seqpack::executor E, class Trainer, seqpack::communicator C, class Batch>
 speed measure(const E& where, const std::string& name, Trainer& trainer, grid<C>& ranks,
-              const table& weights, std::span<const global_batch> batches, offset_t repeats) {
+              const table& weights, const std::vector<Batch>& batches, offset_t repeats) {
   using clock = std::chrono::steady_clock;
   speed result{.name = name};
   for (offset_t k = 0; k < repeats; ++k) {
     const auto start = clock::now();
-    for (const global_batch& batch : batches) trainer.loss_and_gradient(batch);
+    for (const Batch& batch : batches) trainer.loss_and_gradient(batch);
     float last = 0;
     seqpack::read_back(where, &last, weights.gradient.data(), 1);  // waits for a stream
     const double seconds = std::chrono::duration<double>(clock::now() - start).count();
     result.seconds = k == 0 ? seconds : std::min(result.seconds, seconds);
   }
-  for (const global_batch& batch : batches) {
+  for (const Batch& batch : batches) {
+    result.micro_batches += std::ssize(batch.micro_batches);
     const auto [tokens, real] = trainer.count_tokens(batch);
     result.tokens += tokens;
     result.real_tokens += real;
   }
+  ranks.dp.all_reduce(&result.micro_batches, &result.micro_batches, 1, seqpack::reduction::max);
   ranks.dp.all_reduce(&result.tokens, &result.tokens, 1, seqpack::reduction::sum);
   ranks.dp.all_reduce(&result.real_tokens, &result.real_tokens, 1, seqpack::reduction::sum);
   ranks.replicas.all_reduce(&result.seconds, &result.seconds, 1, seqpack::reduction::max);

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(prints_a_table) {
   BOOST_TEST(result.err == "");
   BOOST_TEST(result.out.find("1 file: 100 sequences") == 0u);
   const auto lines = table_lines(result.out);
-  BOOST_TEST(lines.size() == 16u);
+  BOOST_TEST(lines.size() == 20u);
   for (const std::string& line : lines) {
     BOOST_TEST(line.size() == lines.front().size());
     BOOST_TEST(line.find("B/s") != std::string::npos);
@@ -62,19 +62,53 @@ BOOST_AUTO_TEST_CASE(batches_and_long_paragraphs_make_no_difference) {
         pack_text({"--batch", batch, "--longest", "100", "--total-multiple", "64", "--repeats", "1",
                    text.path(), text.path()});
     BOOST_TEST(result.status == 0);
-    BOOST_TEST(table_lines(result.out).size() == 16u);
+    BOOST_TEST(table_lines(result.out).size() == 20u);
   }
 }
 
+BOOST_AUTO_TEST_CASE(planned_rows_are_compared_with_rows_in_order) {
+  // Of 6, 5, 4, 3 and 2 bytes: in order 6; 5 + 4; 3 + 2 and planned 6 + 4; 5 + 3 + 2.
+  const temporary_file text("12345\n\n1234\n\n123\n\n12\n\n1\n");
+  const program_result result = pack_text(
+      {"--row", "10", "--longest", "10", "--total-multiple", "4", "--repeats", "1", text.path()});
+  BOOST_TEST(result.err == "");
+  BOOST_TEST(result.out.find("1 file: 5 sequences, 20 tokens, 1 batch\n"
+                             "As [B, S]: 30 tokens, 33.3 % of them padding") == 0u);
+  const auto numbers = [&](const std::string& padding) {
+    for (const std::string& line : table_lines(result.out)) {
+      const auto at = line.find(padding + "  ");
+      if (at == std::string::npos) continue;
+      std::istringstream cells(line.substr(at + padding.size()));
+      std::vector<int> found(4);
+      for (int& number : found) cells >> number;
+      return found;
+    }
+    return std::vector<int>{};
+  };
+  // Rows, rows in order, tokens, tokens in order.
+  const std::vector<int> each{2, 3, 20, 20};
+  BOOST_TEST(numbers("each 1") == each, boost::test_tools::per_element());
+  const std::vector<int> one_shape{2, 3, 20, 30};
+  BOOST_TEST(numbers("each 1, row of 10") == one_shape, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_that_no_row_has_room_for_is_refused) {
+  const temporary_file text(make_text(3));
+  const program_result result = pack_text({"--row", "8", text.path()});
+  BOOST_TEST(result.status == 2);
+  BOOST_TEST(result.err.find("it must be at most 8, what a row of capacity 8 has room for") !=
+             std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(reads_something_by_default) {
-  BOOST_TEST(table_lines(pack_text({"--repeats", "1"}).out).size() == 16u);
+  BOOST_TEST(table_lines(pack_text({"--repeats", "1"}).out).size() == 20u);
 }
 
 BOOST_AUTO_TEST_CASE(a_long_line_is_packed_in_the_memory_of_its_size) {
   const temporary_file text(std::string(3'000'000, 'x'));
   const program_result result = pack_text({"--repeats", "1", text.path()});
   BOOST_TEST(result.status == 0);
-  BOOST_TEST(result.out.find("1 file: 733 sequences, 3,000,001 tokens, 12 batches") == 0u);
+  BOOST_TEST(result.out.find("1 file: 733 sequences, 3,000,001 tokens, 3 batches") == 0u);
   // Instrumented, freed memory is kept for a while.
   BOOST_TEST(seqpack::testing::most_memory_of_programs() < 1'000'000'000);
 }
@@ -90,6 +124,7 @@ BOOST_AUTO_TEST_CASE(a_refused_number_is_told_with_its_range) {
                                       {"--longest", "4611686018427387904", "from 1 to 1048576"},
                                       {"--total-multiple", "-1", "from 1 to 1073741824"},
                                       {"--repeats", "x", "from 1 to 1000"},
+                                      {"--row", "-1", "from 0 to 1073741824"},
                                       {"--threads", "1e3", "from 1 to 4096"}};
   for (const auto& [option, value, range] : refusals) {
     const program_result result = pack_text({option + "=" + value});

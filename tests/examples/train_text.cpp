@@ -110,14 +110,15 @@ BOOST_AUTO_TEST_CASE(padding_is_counted) {
   for (int k = 0; k < 10; ++k) text += "1234567\n\n123456789012345\n\n";
   const temporary_file file(text);
   const arguments args{"--batch",         "100", "--epochs",  "3", "--buckets", "64",
-                       "--learning-rate", "0.5", "--repeats", "1", file.path()};
+                       "--learning-rate", "0.5", "--repeats", "1", "--row",     "1000",
+                       file.path()};
   const std::string out = train(args).result.out;
-  BOOST_TEST(line_of(out, "packed").find(" 208     0.0 %") != std::string::npos);
+  BOOST_TEST(line_of(out, "planned").find(" 208     0.0 %") != std::string::npos);
   BOOST_TEST(line_of(out, "[B, S]").find(" 288    27.8 %") != std::string::npos);
   const std::string each = train(with(args, {"--pad-each", "10"})).result.out;
-  BOOST_TEST(line_of(each, "packed").find(" 260    20.0 %") != std::string::npos);
+  BOOST_TEST(line_of(each, "planned").find(" 260    20.0 %") != std::string::npos);
   const std::string total = train(with(args, {"--pad-total", "250"})).result.out;
-  BOOST_TEST(line_of(total, "packed").find(" 250    16.8 %") != std::string::npos);
+  BOOST_TEST(line_of(total, "planned").find(" 250    16.8 %") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(the_picture_is_svg) {
@@ -160,6 +161,40 @@ BOOST_AUTO_TEST_CASE(how_the_row_is_padded_makes_no_difference) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(how_micro_batches_are_planned_makes_no_difference) {
+  for (const arguments& args :
+       {arguments{"--plan", "none"}, arguments{"--plan", "in_order"}, arguments{"--row", "200"},
+        arguments{"--row", "512", "--pad-total", "512"}, arguments{"--row", "4096"}}) {
+    const training_run run = train(with(small_training(), args));
+    BOOST_TEST_CONTEXT(args[1] << ": " << run.result.err) {
+      require_same_curve(plain_run().curve, run.curve);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(planned_rows_are_fewer_than_rows_in_order) {
+  // Of 8, 6, 4 and 2 bytes, again and again, in any order: 8 + 2 and 6 + 4 fill rows of 10, which
+  // neighbours seldom do.
+  std::string text;
+  for (int k = 0; k < 10; ++k) text += "1234567\n\n12345\n\n123\n\n1\n\n";
+  const temporary_file file(text);
+  const std::string out =
+      train({"--batch", "36", "--micro-batches", "1", "--row", "10", "--pad-total", "10",
+             "--epochs", "1", "--buckets", "64", "--repeats", "1", file.path()})
+          .result.out;
+  const auto numbers = [&](const std::string& name) {
+    std::istringstream cells(line_of(out, name).substr(name.size()));
+    std::vector<int> found(2);
+    for (int& number : found) cells >> number;
+    return found;
+  };
+  const std::vector<int> planned = numbers("planned rows");
+  const std::vector<int> in_order = numbers("rows in order");
+  BOOST_TEST(planned[0] * 10 == planned[1]);
+  BOOST_TEST(in_order[0] * 10 == in_order[1]);
+  BOOST_TEST(planned[0] < in_order[0]);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_learned_is_told) {
   const training_run run = train(with(small_training(), {"--learning-rate", "1e-9"}));
   BOOST_TEST(run.result.status == 1);
@@ -198,17 +233,19 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_in_one_line) {
     std::string told;
   };
   const temporary_file short_text("one\n\ntwo\n");
-  const std::vector<bad_input> bad{{{"/no/such/file"}, "/no/such/file"},
-                                   {{"/"}, "/ is not a file"},
-                                   {{short_text.path()}, "at least 10"},
-                                   {{"--batch", "0"}, "--batch"},
-                                   {{"--epochs", "-1"}, "--epochs"},
-                                   {{"--steps", "x"}, "--steps"},
-                                   {{"--learning-rate", "0"}, "--learning-rate"},
-                                   {{"--pad-total", "0"}, "--pad-total"},
-                                   {{"--nonsense"}, "--nonsense"},
-                                   {{"--output"}, "--output: the value is missing"},
-                                   {{"--batch", "2", "--batch", "3"}, "--batch: given twice"}};
+  const std::vector<bad_input> bad{
+      {{"/no/such/file"}, "/no/such/file"},
+      {{"/"}, "/ is not a file"},
+      {{short_text.path()}, "at least 10"},
+      {{"--batch", "0"}, "--batch"},
+      {{"--epochs", "-1"}, "--epochs"},
+      {{"--steps", "x"}, "--steps"},
+      {{"--learning-rate", "0"}, "--learning-rate"},
+      {{"--pad-total", "-1"}, "--pad-total"},
+      {{"--plan", "best"}, "--plan is best: it must be one of balanced, in_order, none"},
+      {{"--nonsense"}, "--nonsense"},
+      {{"--output"}, "--output: the value is missing"},
+      {{"--batch", "2", "--batch", "3"}, "--batch: given twice"}};
   for (const auto& [args, told] : bad) {
     const program_result result = seqpack::testing::run_program(SEQPACK_EXAMPLE, args);
     BOOST_TEST_CONTEXT(told << ": " << result.err) {
@@ -236,7 +273,8 @@ BOOST_AUTO_TEST_CASE(a_refused_number_is_told_with_the_range_that_the_help_has) 
       {"--buckets", "whole number", "from 1 to 1000000", {"4611686018427387904"}},
       {"--repeats", "whole number", "from 1 to 1000", {"1001"}},
       {"--pad-each", "whole number", "from 0 to 1073741824", {"-1"}},
-      {"--pad-total", "whole number", "from 1 to 1073741824", {"1073741825"}},
+      {"--pad-total", "whole number", "from 0 to 1073741824", {"1073741825"}},
+      {"--row", "whole number", "from 0 to 1073741824", {"-1"}},
       {"--learning-rate",
        "number",
        "from 1e-9 to 10",
@@ -325,6 +363,10 @@ BOOST_AUTO_TEST_CASE(the_grid_makes_no_difference) {
       {2, {"--cp", "2"}, "1 data-parallel x 2 context-parallel x 1 tensor-parallel"},
       {2, {"--tp", "2"}, "1 data-parallel x 1 context-parallel x 2 tensor-parallel"},
       {3, {"--cp", "3", "--sharding", "contiguous", "--pad-each", "6"}, "3 context"},
+      {2, {"--plan", "none"}, "2 data-parallel x 1 context-parallel x 1 tensor-parallel"},
+      {4,
+       {"--cp", "2", "--sharding", "row_contiguous"},
+       "2 data-parallel x 2 context-parallel x 1 tensor-parallel"},
       {3, {"--tp", "3"}, "1 data-parallel x 1 context-parallel x 3 tensor-parallel"},
       {8,
        {"--cp", "2", "--tp", "2", "--sharding", "striped", "--pad-total", "64"},
@@ -351,9 +393,8 @@ BOOST_AUTO_TEST_CASE(a_grid_that_cannot_be_is_refused) {
   BOOST_TEST(told(2, {"--cp", "2", "--pad-each", "3"}).find("each_multiple_of on rank 0 is 3") !=
              std::string::npos);
   const std::string sharding = told(2, {"--cp", "2", "--sharding", "spiral"});
-  BOOST_TEST(
-      sharding.find("--sharding is spiral: it must be one of zigzag, contiguous, striped\n") !=
-      std::string::npos);
+  BOOST_TEST(sharding.find("--sharding is spiral: it must be one of zigzag, contiguous, striped, "
+                           "row_contiguous\n") != std::string::npos);
   const std::string size = told(1, {"--tp", "4611686018427387904"});
   BOOST_TEST(
       size.find("--tp is 4611686018427387904: it must be a whole number from 1 to 1048576\n") !=

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -65,8 +66,9 @@ template <class Rounding>
 [[noreturn, gnu::noinline, gnu::cold]] void refuse_too_long(const row_rules<Rounding>& rules,
                                                             offset_t first, offset_t count,
                                                             offset_t content) {
-  const error_text limit{"it must be at most ", rules.most_content, ", what a row of capacity ",
-                         rules.capacity, " has room for"};
+  const std::string limit = error_text{"it must be at most ", rules.most_content,
+                                       ", what a row of capacity ", rules.capacity, " has room for"}
+                                .joined();
   if (count == 1) reject({"padded length of lengths[", first, "]"}, content, limit);
   reject({"padded lengths of lengths[", first, "] to lengths[", first + count - 1, "], a tuple,"},
          content, limit);
