@@ -1,8 +1,9 @@
 /// \file
-/// All that needs no more than a C++20 compiler: policies, layouts, plans, pack and unpack, groups of
-/// ranks, log-probabilities, losses and the forward step. CUDA is in seqpack/seqpack.cuh, groups over MPI
-/// in seqpack/comm/mpi.hpp and over NCCL in seqpack/comm/nccl.hpp, host threads in
-/// seqpack/exec/threads.hpp, drawing in seqpack/draw/draw.hpp.
+/// All that needs no more than a C++20 compiler: policies, layouts, pack and unpack, groups of ranks,
+/// log-probabilities, losses and the forward step. Apart from it stand plans in seqpack/plan/plan.hpp and
+/// drawing in seqpack/draw/draw.hpp; CUDA in seqpack/seqpack.cuh, groups over MPI in
+/// seqpack/comm/mpi.hpp and over NCCL in seqpack/comm/nccl.hpp, host threads in
+/// seqpack/exec/threads.hpp.
 #pragma once
 
 #include "seqpack/comm/broadcast.hpp"
@@ -56,18 +57,6 @@
 #include "seqpack/parallel/context_gather.hpp"
 #include "seqpack/parallel/group_execution.hpp"
 #include "seqpack/parallel/together.hpp"
-#include "seqpack/plan/piece_view.hpp"
-#include "seqpack/plan/plan_options.hpp"
-#include "seqpack/plan/plan_rows.hpp"
-#include "seqpack/plan/plan_steps.hpp"
-#include "seqpack/plan/plan_summary.hpp"
-#include "seqpack/plan/require_plan.hpp"
-#include "seqpack/plan/row_packer.hpp"
-#include "seqpack/plan/row_plan.hpp"
-#include "seqpack/plan/sequence_cost.hpp"
-#include "seqpack/plan/step_plan.hpp"
-#include "seqpack/plan/step_plan_options.hpp"
-#include "seqpack/plan/step_summary.hpp"
 #include "seqpack/policy/any_padding.hpp"
 #include "seqpack/policy/any_sharding.hpp"
 #include "seqpack/policy/compatibility.hpp"

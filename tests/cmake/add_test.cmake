@@ -23,12 +23,13 @@ function(seqpack_register_test name)
 endfunction()
 
 # seqpack_register_ranks(<target> <number of ranks>...): the program under mpirun, once for each number.
-# A test that hangs fails. Ranks share the cores of small machines, so nothing runs beside them.
+# A test that hangs fails. Ranks share the cores of small machines, so nothing runs beside them
+# under ./tests/run, which has three jobs.
 function(seqpack_register_ranks target)
   foreach(ranks IN LISTS ARGN)
     seqpack_register_test(${target}.${ranks} "${MPIEXEC_EXECUTABLE}" ${MPIEXEC_NUMPROC_FLAG} ${ranks}
       ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${target}> ${MPIEXEC_POSTFLAGS})
-    set_tests_properties(${target}.${ranks} PROPERTIES TIMEOUT 300 LABELS mpi PROCESSORS 2
+    set_tests_properties(${target}.${ranks} PROPERTIES TIMEOUT 300 LABELS mpi PROCESSORS 3
       ENVIRONMENT "${ranks_environment}")
   endforeach()
 endfunction()
@@ -51,6 +52,12 @@ function(seqpack_leave_to_all)
   if(NOT SEQPACK_TEST_ALL)
     set_tests_properties(${ARGN} PROPERTIES DISABLED ON)
   endif()
+endfunction()
+
+# seqpack_let_wait(<name>...): tests that mostly wait, for deadlines or for programs that end. They run
+# beside others, one at a time, and from the beginning: CTest sorts by COST.
+function(seqpack_let_wait)
+  set_tests_properties(${ARGN} PROPERTIES PROCESSORS 1 RESOURCE_LOCK waiting COST 1000)
 endfunction()
 
 # seqpack_use_cuda_runtime(<name>...): the runtime that these tests run with, instead of the toolkit's.

@@ -32,8 +32,21 @@ endif()
 
 set_tests_properties(mpi.large.2 PROPERTIES LABELS "mpi;large")
 
+# The same facts with more ranks, or more bytes.
+seqpack_leave_to_all(mpi.large.2 mpi.attention_model.8 mpi.conformance.8 mpi.context_gather.8
+  mpi.deadlines.3 mpi.deadlines.8 mpi.golden_dpo.8 mpi.random_program.8)
+if(NOT SEQPACK_SANITIZE)
+  seqpack_leave_to_all(mpi.golden_nll.8 mpi.golden_nll.12 mpi.golden_policy_gradient.8)
+endif()
+
+foreach(ranks 1 2 3 4 8)
+  seqpack_let_wait(mpi.deadlines.${ranks})
+endforeach()
+seqpack_let_wait(mpi.end_without_a_rank.3)
+
 # mpirun is told to let the others live; their exit statuses say nothing then, the output does.
 foreach(ranks 2 3 4)
+  seqpack_let_wait(mpi.dead_rank.${ranks})
   set_tests_properties(mpi.dead_rank.${ranks} PROPERTIES
     PASS_REGULAR_EXPRESSION "all ranks that live have got an error, and go on"
     ENVIRONMENT "${ranks_environment};OMPI_MCA_orte_enable_recovery=1")

@@ -16,7 +16,7 @@ set(cuda_warnings "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings;-Xcompiler=-
 set(quick_to_compile "$<$<COMPILE_LANGUAGE:CXX>:-O0>"
   "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1000000>")
 foreach(type RELEASE RELWITHDEBINFO)
-  string(REGEX REPLACE "-O[23]" "-O0" CMAKE_CUDA_FLAGS_${type} "${CMAKE_CUDA_FLAGS_${type}}")
+  string(REGEX REPLACE "-O[123]" "-O0" CMAKE_CUDA_FLAGS_${type} "${CMAKE_CUDA_FLAGS_${type}}")
 endforeach()
 target_compile_options(seqpack_test_settings INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>" ${cuda_warnings} ${quick_to_compile})

@@ -1,9 +1,14 @@
 # Compiles one section of SOURCE and compares what the compiler says with what the section expects.
 # Several lines "// expect N: regex" are alternatives, since compilers differ in their words. With a line
 # "// errors N: count" the compiler must say so many errors, and no other.
+set(prefix)
+if(PREFIX)
+  set(prefix -include "${PREFIX}")
+endif()
 execute_process(
   COMMAND "${CMAKE_COMMAND}" -E env LC_ALL=C
-    "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDE}" "-DSEQPACK_FAIL=${SECTION}" "${SOURCE}"
+    "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDE}" ${prefix} "-DSEQPACK_FAIL=${SECTION}"
+    "${SOURCE}"
   RESULT_VARIABLE result
   OUTPUT_VARIABLE output
   ERROR_VARIABLE output)

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "seqpack/layout/layout.hpp"
+#include "seqpack/move/byte_field.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/move/rearrange.hpp"
 #include "seqpack/move/unpack.hpp"
@@ -23,6 +24,8 @@ void run() {
   pack(host, layout, full_row, field(read_only_batch, packed, 7));
   pack(host, layout, shard{0}, field(batch, packed, [](offset_t column) { return column; }));
   unpack(host, layout, full_row, field(read_only, batch));
+  pack(host, layout, full_row,
+       byte_field(byte_batch(ids.data(), 4, 2, 3), byte_rows(packed.data(), 4, 3), 4));
 #endif
 
 // expect 1: the target of a field must be writable
@@ -150,5 +153,12 @@ void run() {
 // errors 19: 1
 #if SEQPACK_FAIL == 19
   pack(host, std::vector<int>{2, 1}, full_row, field(batch, packed));
+#endif
+
+// The size of an element says nothing of a view of another type.
+// expect 20: the ends of a byte_field are views of std::byte: byte_batch, byte_rows
+// errors 20: 1
+#if SEQPACK_FAIL == 20
+  pack(host, layout, full_row, byte_field(batch, byte_rows(packed.data(), 4, 3), 4));
 #endif
 }

@@ -10,6 +10,13 @@ struct text {
   std::vector<int> ids;
   auto fields() const { return field_list(token_field(input_ids, batch_view(ids.data(), 1, 4))); }
 };
+struct text_in_order : text {
+  std::vector<offset_t> slots;
+  const std::vector<offset_t>& order() const { return slots; }
+};
+struct text_of_a_copied_order : text_in_order {
+  std::vector<offset_t> order() const { return slots; }
+};
 struct ragged_text {
   std::vector<int> lengths;
   std::vector<int> ids;
@@ -325,5 +332,12 @@ void run() {
 // errors 29: 1
 #if SEQPACK_FAIL == 29
   step<text>(without_output{}, nll{}, packed{});
+#endif
+
+  step<text_in_order>(by_parameters{}, nll{}, packed{});
+// expect 30: `order..` of a batch returns a copy of its entries, which nothing would keep
+// errors 30: 1
+#if SEQPACK_FAIL == 30
+  step<text_of_a_copied_order>(by_parameters{}, nll{}, packed{});
 #endif
 }

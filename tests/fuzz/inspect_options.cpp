@@ -21,7 +21,7 @@ std::string word(input& in) {
                                       "--sharding",     "--label-shift", "--segment-ids",
                                       "--position-ids", "--padding-id",  "--position-start",
                                       "--tail-tokens",  "--format",      "ghost",
-                                      "striped",        "json",          "--",
+                                      "row_contiguous", "json",          "--",
                                       "--lengths"};
   switch (in.choice(4)) {
     case 0: return names[in.choice(std::size(names))];

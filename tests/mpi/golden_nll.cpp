@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(log_likelihood) {
   on_every_grid("nll", 5, [](grid_checks& checks, const auto& c, const std::string& which) {
     using enum chosen_sharding::kind;
     checks.check<double>(c, which, nll{}, zigzag{}, chosen_sharding{contiguous_kind},
-                         chosen_sharding{striped_kind});
+                         chosen_sharding{striped_kind}, chosen_sharding{row_kind});
   });
 }
 

@@ -129,7 +129,8 @@ void check_plan(grid_of_ranks& grid, const Padding& how, findings& found) {
   found.equal(counts.tokens, whole_counts.tokens, "tokens");
   found.equal(counts.sequences, whole_counts.sequences, "sequences");
 
-  for (const any_sharding sharding : {any_sharding{zigzag{}}, any_sharding{striped{}}}) {
+  for (const any_sharding sharding :
+       {any_sharding{zigzag{}}, any_sharding{striped{}}, any_sharding{row_contiguous{}}}) {
     const auto setup = setup_of(grid, how, sharding);
     for (const auto pass : {loss_pass::fused, loss_pass::per_sequence}) {
       double mine = 0;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "seqpack/layout/layout.hpp"
-#include "seqpack/parallel/agree.hpp"
+#include "seqpack/parallel/agree_plan.hpp"
 #include "seqpack/parallel/together.hpp"
 #include "seqpack/plan/plan_rows.hpp"
 #include "seqpack/plan/plan_steps.hpp"

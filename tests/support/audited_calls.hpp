@@ -111,6 +111,7 @@ inline constexpr std::array per_token{
     call_cost{.call = "`lengths_from_mask`", .launches = 1},
     call_cost{.call = "`make_packed_seq_params`", .launches = 2},
     call_cost{.call = "`shard_bounds`", .launches = 1},
+    call_cost{.call = "`make_gathered_key_params`", .launches = 1},
     call_cost{.call = "`ragged_offsets`", .launches = 1},
     call_cost{.call = "`document_starts`", .launches = 1},
     call_cost{.call = "`causal_mask`", .launches = 1},

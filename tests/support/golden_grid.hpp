@@ -110,17 +110,19 @@ class grid_checks {
   template <class CP, class F>
   static void for_each_packing(const golden::loss_case& c, const CP& cp, const F& f) {
     const offset_t d = cp.divisor();
+    const offset_t whole = cp.total_divisor();
     const each_multiple_of<> each{d};
-    const total_multiple_of<> multiple{8 * d};
+    const total_multiple_of<> least{cp.cuts_row() ? whole : 1};
+    const total_multiple_of<> multiple{8 * whole};
     offset_t content = 0;
     for (const auto length : c.seq_lengths) content += round_up(length, d);
-    const fixed_total<> roomy{content + 3 * d};
+    const fixed_total<> roomy{round_up(content, whole) + 3 * whole};
     const auto width = round_up(offset_t{c.width}, d);
-    f("each", packed(padding{each, total_multiple_of<>{1}}, cp), width);
+    f("each", packed(padding{each, least}, cp), width);
     f("total", packed(padding{each, multiple}, cp), width);
     f("fixed, ghost, real bounds", packed_with_real_bounds(padding{each, roomy, ghost_tail{}}, cp),
       width);
-    f("not packed", not_packed(cp), width);
+    if (!cp.cuts_row()) f("not packed", not_packed(cp), width);
   }
 
   template <class T, class Loss, class Packing>

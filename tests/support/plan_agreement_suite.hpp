@@ -9,7 +9,7 @@
 
 #include "seqpack/comm/communicator.hpp"
 #include "seqpack/comm/error.hpp"
-#include "seqpack/parallel/agree.hpp"
+#include "seqpack/parallel/agree_plan.hpp"
 #include "seqpack/plan/row_plan.hpp"
 #include "seqpack/plan/step_plan.hpp"
 #include "support/findings.hpp"

@@ -13,7 +13,7 @@
 namespace seqpack {
 
 /// A hash of all that decides where a token is: the sizes, both bounds, the order, and every run of
-/// the shards of each padded length that occurs, or of the row. Index types, whether policies are static or chosen
+/// the shards of each padded length that occurs. Index types, whether policies are static or chosen
 /// at run time, and by what padding the bounds were made, make no difference; neither do an order
 /// that changes nothing and none. The same on every machine.
 ///
@@ -22,7 +22,7 @@ namespace seqpack {
 /// \throws invalid_input for a layout of tokens without arrays.
 ///
 /// Allocates O(B). O(B log B), and O(runs) for each padded length that occurs: 2 * CP for zigzag,
-/// CP for contiguous and row_contiguous, the length for striped. Usable in constant expressions.
+/// CP for contiguous, the length for striped, none for row_contiguous. Usable in constant expressions.
 template <layout L>
   requires runs_on<host_t, L>
 constexpr std::uint64_t layout_hash(const L& layout) {

@@ -78,6 +78,13 @@ class row_packer {
           "total_multiple_of", multiple,
           {"it must be a multiple of ", divisor_, ", what the sharding divides by, or divide it"});
     }
+    const fast_divisor& of_row = rules_.layout.row_divisor;
+    const bool kept = of_row.divides(multiple) ||
+                      (padding.each() % multiple == 0 && of_row.divides(padding.each()));
+    if (!padding.has_fixed_total && !kept) {
+      reject("total_multiple_of", multiple,
+             {"it must be a multiple of ", of_row.value(), ", what the sharding divides a row by"});
+    }
     require("look_ahead", options.look_ahead);
     require("look_ahead_tokens", options.look_ahead_tokens);
   }
@@ -200,6 +207,7 @@ class row_packer {
     f("fixed_total", rules_.layout.fixed_total);
     f("tail", rules_.layout.ghost);
     f("divisor of the sharding", divisor_);
+    f("divisor of the row", rules_.layout.row_divisor.value());
     f("look_ahead", options_.look_ahead);
     f("look_ahead_tokens", options_.look_ahead_tokens);
     f("most_sequences", options_.most_sequences);

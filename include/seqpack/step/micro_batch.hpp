@@ -15,6 +15,7 @@
 #include "seqpack/core/config.hpp"
 #include "seqpack/core/error.hpp"
 #include "seqpack/layout/order.hpp"
+#include "seqpack/plan/piece_view.hpp"
 #include "seqpack/tokens/batch_fields.hpp"
 
 namespace seqpack {
@@ -22,9 +23,19 @@ namespace seqpack {
 template <batch B>
 class micro_batches;
 
+namespace detail {
+
+template <class Table>
+inline constexpr bool is_piece_view = false;
+template <class Table>
+inline constexpr bool is_piece_view<piece_view<Table>> = true;
+
+}  // namespace detail
+
 /// Some sequences of a batch, in the slots of one packed row: a batch with an order. It shares the
 /// batch and its own numbers with its copies, so that a loss keeps both as long as it lives, and
-/// copies are cheap. It may be empty.
+/// copies are cheap. It may be empty. Besides its own tokens, a step costs O(B) numbers of the whole
+/// batch: which slot each sequence has, and a value for each tuple.
 ///
 ///     micro_batch last(all, std::vector<offset_t>{7, 2, 5});   // slot 0 holds sequence 7
 ///
@@ -114,7 +125,8 @@ class micro_batches {
 
   /// \param whole the batch: copied or moved or, as a std::shared_ptr<const B> that is not null, shared
   /// \param plan its rows are copied
-  /// \throws invalid_input for a plan of pieces of sequences
+  /// \throws invalid_input for a plan of pieces of sequences, unless the fields of the batch are a
+  /// piece_view of them
   ///
   /// O(sequences of the plan).
   template <planned_rows Plan>
@@ -159,13 +171,18 @@ class micro_batches {
   const B& whole() const noexcept { return *whole_; }
 
  private:
+  /// The entries of a plan number sequences of the batch, or pieces, of which it has a row each.
   template <class Plan>
-  static void require_sequences([[maybe_unused]] const Plan& plan) {
+  void require_sequences([[maybe_unused]] const Plan& plan) const {
     if constexpr (requires { plan.pieces().size(); }) {
-      const auto pieces = plan.pieces().size();
+      const auto pieces = static_cast<offset_t>(plan.pieces().size());
       if (pieces == 0) return;
-      reject("number of pieces of the plan", pieces,
-             "a micro-batch has whole sequences: make a batch of the pieces, and a plan of it");
+      const auto fields = whole_->fields();
+      const auto& ids = tokens_of(input_ids, fields);
+      if (!detail::is_piece_view<std::remove_cvref_t<decltype(ids)>> || ids.batch() != pieces) {
+        reject("number of pieces of the plan", pieces,
+               "the input_ids of the batch must be a piece_view with a row for each of them");
+      }
     }
   }
   template <class Row>

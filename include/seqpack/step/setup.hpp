@@ -22,23 +22,23 @@ template <packing_policy Packing, class Lengths, communicator CP = self_communic
 class forward_setup {
  public:
   /// Without other ranks.
-  forward_setup(Packing packing, Lengths lengths)
+  forward_setup(Packing packing, Lengths projection)
       : packing_(std::move(packing)),
-        lengths_(std::move(lengths)),
+        lengths_(std::move(projection)),
         cp_(std::make_shared<CP>()),
         tp_(std::make_shared<TP>()) {}
   /// \param cp, tp the context- and tensor-parallel groups of this rank: the rows and columns of a
   /// grid. They must outlive the setup, and the losses of its steps.
-  forward_setup(Packing packing, Lengths lengths, CP& cp, TP& tp)
+  forward_setup(Packing packing, Lengths projection, CP& cp, TP& tp)
       : packing_(std::move(packing)),
-        lengths_(std::move(lengths)),
+        lengths_(std::move(projection)),
         cp_(std::shared_ptr<void>(), &cp),
         tp_(std::shared_ptr<void>(), &tp) {}
 
   /// Without tensor-parallel ranks.
-  forward_setup(Packing packing, Lengths lengths, CP& cp)
+  forward_setup(Packing packing, Lengths projection, CP& cp)
       : packing_(std::move(packing)),
-        lengths_(std::move(lengths)),
+        lengths_(std::move(projection)),
         cp_(std::shared_ptr<void>(), &cp),
         tp_(std::make_shared<TP>()) {}
 

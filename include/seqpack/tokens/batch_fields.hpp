@@ -110,8 +110,8 @@ concept batch = requires(const B& b) {
 };
 
 /// A batch that says which of its sequences are packed, and in which slots: `order()`, which is or
-/// becomes a slot_order. A micro_batch is one. The sequences that it leaves out give 0 and are counted
-/// nowhere.
+/// becomes a slot_order that refers to memory of the batch. A micro_batch is one. The sequences that it
+/// leaves out give 0 and are counted nowhere.
 template <class B>
 concept ordered_batch = batch<B> && requires(const B& b) {
   { b.order() } -> std::convertible_to<slot_order>;
@@ -119,12 +119,23 @@ concept ordered_batch = batch<B> && requires(const B& b) {
 
 namespace detail {
 
+/// Whether what a call returns has its entries elsewhere, so that they are still there after it.
+template <class R>
+inline constexpr bool refers_to_entries =
+    !std::ranges::range<R> || std::is_lvalue_reference_v<R> || std::ranges::borrowed_range<R>;
+
 /// The order of a batch, or none.
 template <class B>
 slot_order order_of([[maybe_unused]] const B& batch) {
-  if constexpr (ordered_batch<B>) {
+  if constexpr (!ordered_batch<B>) {
+    return {};
+  } else if constexpr (refers_to_entries<decltype(batch.order())>) {
     return batch.order();
   } else {
+    static_assert(
+        refers_to_entries<decltype(batch.order())>,
+        "`order()` of a batch returns a copy of its entries, which nothing would keep: return "
+        "a span of them, or a reference");
     return {};
   }
 }

@@ -7,6 +7,7 @@
 #include "seqpack/exec/memory.hpp"
 #include "seqpack/tokens/causal.hpp"
 #include "seqpack/tokens/counts.hpp"
+#include "seqpack/tokens/gathered_keys.hpp"
 #include "seqpack/tokens/mask.hpp"
 #include "seqpack/tokens/packed_seq_params.hpp"
 #include "seqpack/tokens/per_token.hpp"
@@ -29,7 +30,7 @@ struct arrays {
   device_array<int> positions, sequences, targets, indices, rows;
   device_array<std::uint8_t> mask;
   device_array<int> counts;
-  device_array<int> bounds;
+  device_array<int> bounds, key_bounds, key_rows;
   device_array<std::int64_t> offsets;
 
   arrays(int batch, offset_t cp)
@@ -43,6 +44,8 @@ struct arrays {
         mask(layout.rows()),
         counts(static_cast<std::size_t>(batch)),
         bounds(static_cast<std::size_t>(batch) + 1),
+        key_bounds(static_cast<std::size_t>(batch) + 1),
+        key_rows(2),
         offsets(static_cast<std::size_t>(batch) + 1) {
     set(0);
   }
@@ -82,6 +85,11 @@ struct arrays {
   void shards(const test_stream& stream) const {
     shard_bounds(stream.executor(), layout.view(), part(bounds, layout.batch() + 1));
   }
+  void keys(const test_stream& stream) const {
+    make_gathered_key_params(stream.executor(), layout.view(), shard{0},
+                             part(bounds, layout.batch() + 1), part(key_bounds, layout.batch() + 1),
+                             part(key_rows, 2));
+  }
   void ragged(const test_stream& stream) const {
     ragged_offsets(stream.executor(), layout.view().cu_seqlens(), 4, 8,
                    part(offsets, layout.batch() + 1));
@@ -92,6 +100,7 @@ constexpr auto tokens = "`per_token`, any arrays";
 constexpr auto counting_name = "`real_tokens_per_sequence`";
 constexpr auto parameters_name = "`make_packed_seq_params`";
 constexpr auto shard_bounds_name = "`shard_bounds`";
+constexpr auto keys_name = "`make_gathered_key_params`";
 constexpr auto offsets_name = "`ragged_offsets`";
 constexpr auto mask_name = "`lengths_from_mask`";
 constexpr auto starts_name = "`document_starts`";
@@ -112,6 +121,7 @@ BOOST_AUTO_TEST_CASE(arrays_of_all_places) {
       audited_call(counting_name, stream, [&] { a.count(stream, last); });
       audited_call(parameters_name, stream, [&] { a.parameters(stream); });
       audited_call(shard_bounds_name, stream, [&] { a.shards(stream); });
+      if (cp == 1) audited_call(keys_name, stream, [&] { a.keys(stream); });
       audited_call(offsets_name, stream, [&] { a.ragged(stream); });
       stream.wait();
     }

@@ -134,6 +134,14 @@ BOOST_AUTO_TEST_CASE(captured_and_replayed) {
       gradient_name, stream, [&] { c.with_gradient(stream); }, [&](int round) { c.set(round); },
       c.gradient);
   check_captured(value_name, stream, [&] { c.value(stream); });
+
+  loss_case some(9);
+  const std::vector<offset_t> order{7, 0, 3};
+  some.layout = make_layout(some.lengths, padding{each_multiple_of<>{8}}, context_parallel<>{1},
+                            {.order = order});
+  check_replay(
+      gradient_name, stream, [&] { some.with_gradient(stream); },
+      [&](int round) { some.set(round); }, some.gradient);
   const auto result = c.value(stream);
   const double found = result.value();
   check_captured(later_read, stream, [&] { BOOST_TEST(result.value() == found); });

@@ -347,6 +347,12 @@ BOOST_AUTO_TEST_CASE(an_order_of_no_slots_packs_nothing) {
   check(make_layout(stream.executor(), std::span<const int>(lengths.data(), 2),
                     padding{each_multiple_of<>{1}}, no_context_parallel{},
                     {.order = std::span<const int>()}));
+  // With a total it is all tail, also where sequences absorb tails.
+  const auto tail = make_layout(stream.executor(), std::span<const int>(lengths.data(), 2),
+                                padding{fixed_total<16>{}}, context_parallel<2>{},
+                                {.order = std::span<const int>()});
+  check_sizes(tail,
+              oracle::bounds({.lens = {}, .fixed_total = 16, .tail_to = oracle::tail::ghost}));
 }
 
 BOOST_AUTO_TEST_CASE(a_host_layout_travels_as_it_is) {

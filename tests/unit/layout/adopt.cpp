@@ -600,6 +600,9 @@ BOOST_AUTO_TEST_CASE(real_lengths_that_the_row_does_not_show_are_refused) {
   BOOST_TEST(refused_lengths({0, 0, 1}) ==
              "number of lengths above 0 is 1: the row shows 2 sequences");
   BOOST_TEST(refused_lengths({}) == "number of lengths above 0 is 0: the row shows 2 sequences");
+  BOOST_TEST(refusal([&] {
+               from_position_ids(std::array{0, 1, 0, 0}, std::array{2, 0, 0, 0, 0});
+             }) == "number of lengths above 0 is 1: the row shows 3 sequences");
   BOOST_TEST(refusal([&] { from_segment_ids(std::array{1, 1, 0, 2}, std::array{3, 1}); }) ==
              "lengths[0] is 3: it must be at most 2, the tokens of its sequence in the row");
 }

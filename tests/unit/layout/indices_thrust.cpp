@@ -18,6 +18,7 @@
 #include "seqpack/layout/layout.hpp"
 #include "seqpack/move/pack.hpp"
 #include "seqpack/move/unpack.hpp"
+#include "seqpack/policy/any_sharding.hpp"
 #include "support/layouts.hpp"
 
 namespace {
@@ -71,6 +72,7 @@ void check(const Policy& policy, const Layout& layout, Place at, std::vector<int
              thrust::count_if(policy, to.begin(), to.end(), is_index{}));
 }
 
+/// One type of layout, whose sharding is chosen at run time: what Thrust sees are iterators over places.
 template <class Policy>
 void check(const Policy& policy) {
   std::mt19937 random(83);
@@ -78,11 +80,18 @@ void check(const Policy& policy) {
   const oracle::numbers order = random_order(random, batch);
   std::vector<int> ids;
   for (int k = 0; k < batch * width; ++k) ids.push_back(1000 + k);
-  for_each_layout(lengths, order, [&](const auto& layout, const auto&, const auto&) {
-    check(policy, layout, full_row, ids);
-    check(policy, layout, shard{layout.view().cp.size() - 1}, ids);
-    check(policy, layout, all_shards, ids);
-  });
+  const std::vector<offset_t> slots(order.begin(), order.end());
+  for (const any_sharding& sharding : {any_sharding{zigzag{}}, any_sharding{contiguous{}},
+                                       any_sharding{striped{}}, any_sharding{row_contiguous{}}}) {
+    for (const offset_t cp : {1, 2, 3, 5}) {
+      const auto layout = make_layout(
+          lengths, padding{each_multiple_of<>{2 * cp}, total_multiple_of<>{6 * cp}, ghost_tail{}},
+          context_parallel{cp, sharding}, {.order = slots});
+      check(policy, layout, full_row, ids);
+      check(policy, layout, shard{cp - 1}, ids);
+      check(policy, layout, all_shards, ids);
+    }
+  }
 }
 
 }  // namespace

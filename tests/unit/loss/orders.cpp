@@ -197,6 +197,7 @@ evaluated evaluate(const loss_sample& c, const Loss& loss, loss_pass pass,
   result.metrics().for_each([&](auto, double x) { found.metrics.push_back(x); });
   for (int b = 0; b < c.batch(); ++b) {
     for (int s = 0; s < c.length(b); ++s) {
+      if (view.slot(b) < 0) continue;
       const double* const row = logits.at(view.row_of(full_row, view.slot(b), s));
       found.gradient.insert(found.gradient.end(), row, row + c.columns);
     }
@@ -253,6 +254,38 @@ BOOST_AUTO_TEST_CASE(rows_of_a_plan_add_up_to_the_whole) {
         dpo_by_formula(c, {.beta = 0.5}, reward_over::sum, counts.sequences).value;
     BOOST_TEST(is_near(sum, expected, 1e-13L));
     BOOST_TEST(is_near(of_pairs, expected_pairs, 1e-13L));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_random_plans_add_up_to_the_whole) {
+  std::mt19937 random(8);
+  const dpo<> loss({.beta = 0.7, .sft_weight = 0.3});
+  for (int round = 0; round < 40; ++round) {
+    const loss_sample c = random_sample(random, 8, 3, 1);
+    const evaluated whole = evaluate(c, loss, loss_pass::fused, {});
+    std::vector<numbers> plan(1 + random() % 5);
+    for (const offset_t pair : {3, 0, 2, 1}) {
+      numbers& row = plan[random() % plan.size()];
+      row.insert(row.begin() + static_cast<std::ptrdiff_t>(random() % (row.size() + 1)),
+                 {2 * pair + 1, 2 * pair});
+    }
+    double sum = 0;
+    std::vector<double> metrics(whole.metrics.size());
+    double gradient = 0;
+    for (const numbers& row : plan) {
+      const auto pass = random() % 2 == 0 ? loss_pass::fused : loss_pass::per_sequence;
+      const evaluated found = evaluate(c, loss, pass, row);
+      sum += found.value;
+      for (std::size_t k = 0; k < metrics.size(); ++k) metrics[k] += found.metrics[k];
+      for (const double d : found.gradient) gradient += d * d;
+    }
+    double whole_gradient = 0;
+    for (const double d : whole.gradient) whole_gradient += d * d;
+    BOOST_TEST(is_near(sum, whole.value, 1e-13L));
+    BOOST_TEST(is_near(gradient, whole_gradient, 1e-13L));
+    for (std::size_t k = 0; k < metrics.size(); ++k) {
+      BOOST_TEST(is_near(metrics[k], whole.metrics[k], 1e-13L));
+    }
   }
 }
 

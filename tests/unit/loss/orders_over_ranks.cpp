@@ -132,7 +132,7 @@ void check(const L& loss, int columns, unsigned seed) {
   std::mt19937 random(seed);
   const loss_sample c = random_sample(random, 6, columns, 1.3);
   const std::vector<std::vector<offset_t>> orders{{5, 0, 4, 1}, {3, 1, 5, 0, 2, 4}, {2, 3}, {}};
-  const any_sharding shardings[] = {zigzag{}, contiguous{}, striped{}};
+  const any_sharding shardings[] = {zigzag{}, contiguous{}, striped{}, row_contiguous{}};
   const std::array<std::array<offset_t, 2>, 4> grids{{{2, 1}, {3, 1}, {1, 2}, {2, 2}}};
   for (const auto& [cp_size, tp_size] : grids) {
     std::vector<findings> found;
@@ -151,9 +151,11 @@ void check(const L& loss, int columns, unsigned seed) {
                                      : me % 2 == 0 ? column_range(0, 1, columns)
                                                    : column_range(1, columns, columns);
             for (const any_sharding& how : shardings) {
+              // Uneven shares of a sequence, also none, where the row is cut.
+              const offset_t each = how.kind == sharding_kind::row_contiguous ? 1 : 2 * cp_size;
               for (const auto& order : orders) {
-                const padding tailed{each_multiple_of<>{2 * cp_size},
-                                     total_multiple_of<>{8 * cp_size}, ghost_tail{}};
+                const padding tailed{each_multiple_of<>{each}, total_multiple_of<>{8 * cp_size},
+                                     ghost_tail{}};
                 const layout_type layout =
                     make_layout(c.lengths, tailed, any_context{cp_size, how}, {.order = order});
                 const layout_type whole =

@@ -81,8 +81,8 @@ BOOST_AUTO_TEST_CASE(what_a_row_takes_is_what_its_layout_takes) {
   int planned = 0;
   int refused = 0;
   for (int i = 0; i < 20'000; ++i) {
-    const sharded cp{number(random, 1, 4), static_cast<sharding_kind>(number(random, 0, 2))};
-    const auto divisor = static_cast<int>(cp.divisor());
+    const sharded cp{number(random, 1, 4), static_cast<sharding_kind>(number(random, 0, 3))};
+    const auto divisor = static_cast<int>(cp.total_divisor());
     const any_padding padding = random_padding(random, divisor);
     const offset_t capacity =
         padding.has_fixed_total && i % 2 == 0 ? dynamic : number(random, 1, 200);
@@ -112,8 +112,8 @@ BOOST_AUTO_TEST_CASE(what_is_refused_has_a_sequence_or_a_row_that_no_layout_take
   std::mt19937 random(2);
   int refused = 0;
   for (int i = 0; i < 20'000; ++i) {
-    const sharded cp{number(random, 1, 4), static_cast<sharding_kind>(number(random, 0, 2))};
-    const any_padding padding = random_padding(random, static_cast<int>(cp.divisor()));
+    const sharded cp{number(random, 1, 4), static_cast<sharding_kind>(number(random, 0, 3))};
+    const any_padding padding = random_padding(random, static_cast<int>(cp.total_divisor()));
     const offset_t capacity = number(random, 1, 100);
     const numbers lengths{number(random, 0, 100)};
     const auto plan = [&] { plan_rows(lengths, capacity, padding, cp); };

@@ -234,6 +234,20 @@ BOOST_AUTO_TEST_CASE(arguments_are_checked) {
              }) ==
              "total_multiple_of is 12: it must be a multiple of 8, what the sharding divides by, "
              "or divide it");
+  // Every row of the stream must be one that the ranks can share, whatever comes.
+  const std::string shared = "it must be a multiple of 4, what the sharding divides a row by";
+  BOOST_TEST(refusal([] { row_packer(64, no_padding{}, context_parallel<4, row_contiguous>{}); }) ==
+             "total_multiple_of is 1: " + shared);
+  BOOST_TEST(refusal([] {
+               row_packer(64, padding{each_multiple_of<4>{}, total_multiple_of<6>{}},
+                          context_parallel<4, row_contiguous>{});
+             }) == "total_multiple_of is 6: " + shared);
+  BOOST_TEST(
+      refusal([] {
+        row_packer(64, padding{each_multiple_of<8>{}}, context_parallel<4, row_contiguous>{});
+        row_packer(64, padding{total_multiple_of<8>{}}, context_parallel<4, row_contiguous>{});
+        row_packer(64, padding{fixed_total<64>{}}, context_parallel<4, row_contiguous>{});
+      }) == "accepted");
 }
 
 BOOST_AUTO_TEST_CASE(a_saved_state_goes_on_with_the_same_rows) {
@@ -325,7 +339,7 @@ BOOST_AUTO_TEST_CASE(a_forged_state_is_looked_at_too) {
   packer.push(4);
   packer.push(7);
   const numbers state = packer.save();
-  constexpr std::size_t first = 2 + 11 + 2;  // mark and version, settings, next number and count
+  constexpr std::size_t first = 2 + 12 + 2;  // mark and version, settings, next number and count
   const auto forged = [&](std::size_t k, offset_t value) {
     numbers changed = state;
     changed[k] = value;

@@ -13,6 +13,9 @@
 #include "seqpack/loss/count_valid.hpp"
 #include "seqpack/loss/dpo.hpp"
 #include "seqpack/loss/nll.hpp"
+#include "seqpack/plan/piece_view.hpp"
+#include "seqpack/plan/plan_rows.hpp"
+#include "seqpack/plan/step_plan.hpp"
 #include "seqpack/step/forward_step.hpp"
 #include "seqpack/step/micro_batch.hpp"
 #include "support/refused.hpp"
@@ -25,7 +28,7 @@ using namespace seqpack::testing;
 using numbers = std::vector<offset_t>;
 using boost::test_tools::per_element;
 
-static_assert(planned_rows<plain_plan> && !planned_rows<numbers>);
+static_assert(planned_rows<plain_plan> && planned_rows<row_plan> && !planned_rows<numbers>);
 
 /// Micro-batches of two ranks in turn.
 struct steps_of_two {
@@ -37,7 +40,8 @@ struct steps_of_two {
   }
   const plain_plan& micro_batches() const { return all; }
 };
-static_assert(planned_steps<steps_of_two> && !planned_steps<plain_plan>);
+static_assert(planned_steps<steps_of_two> && planned_steps<step_plan>);
+static_assert(!planned_steps<plain_plan> && !planned_rows<step_plan>);
 
 /// Copies are counted: micro-batches share one.
 struct counted_text : masked_text {
@@ -275,10 +279,75 @@ BOOST_AUTO_TEST_CASE(orders_that_name_no_sequence_or_one_twice) {
   refuse({3, 3}, "3", "at most once");
 }
 
-BOOST_AUTO_TEST_CASE(pieces_of_sequences_are_no_micro_batches) {
-  struct plan_of_pieces : plain_plan {
-    std::vector<int> pieces() const { return {1, 2}; }
-  };
-  BOOST_CHECK_EXCEPTION(micro_batches(example(), plan_of_pieces{three_rows}), invalid_input,
-                        refused("number of pieces of the plan", "2", "make a batch of the pieces"));
+namespace {
+
+/// A batch as pieces of its sequences.
+struct text_of_pieces {
+  masked_text whole;
+  row_plan plan;
+  std::vector<offset_t> lengths() const { return plan.piece_lengths(); }
+  auto fields() const {
+    return field_list(token_field(input_ids, piece_view(whole.table(whole.ids), plan.pieces())));
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_plan_of_rows_by_the_padding_of_the_layouts) {
+  const counted_text text = example();
+  for (const auto method : {plan_method::decreasing, plan_method::in_order}) {
+    const padding how{each_multiple_of<4>{}, fixed_total<8>{}};
+    const row_plan plan =
+        plan_rows(text.lengths, dynamic, how, no_context_parallel{}, {.method = method});
+    const micro_batches parts(text, plan);
+    BOOST_TEST(parts.size() == plan.rows());
+    table_model<> model;
+    double sum = 0;
+    for (auto next = parts.begin(); next != parts.end();) {
+      auto step = run(next, model, setup_of(how));
+      BOOST_TEST(step.output.rows.rows == 8);
+      sum += step.loss(step.output.rows).value();
+    }
+    BOOST_TEST(std::abs(sum - (first + second + fourth) / tokens) < 1e-13);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_plan_of_steps) {
+  const auto text = std::make_shared<const counted_text>(example());
+  const step_plan plan(row_plan(std::vector<offset_t>{3, 0, 1, 2, 4}, {0, 1, 3, 5, 5}), 2);
+  double sum = 0;
+  for (const offset_t rank : {0, 1}) {
+    const micro_batches parts(text, plan, rank);
+    BOOST_TEST(parts.size() == 2);
+    table_model<> model;
+    for (auto next = parts.begin(); next != parts.end();) {
+      auto step = run(next, model, setup_of(padding{fixed_total<8>{}}));
+      sum += step.loss(step.output.rows).value();
+    }
+  }
+  BOOST_TEST(std::abs(sum - (first + second + fourth) / tokens) < 1e-13);
+}
+
+BOOST_AUTO_TEST_CASE(pieces_of_sequences_need_a_batch_of_pieces) {
+  const masked_text whole{{5, 1}, 5, {1, 2, 3, 4, 5, 6, 9, 9, 9, 9}, {}, {}};
+  const row_plan plan = plan_rows(whole.lengths, 3, no_padding{}, no_context_parallel{},
+                                  {.too_long = too_long::split});
+  BOOST_TEST(plan.pieces().size() == 3);
+  const auto refusal_of_pieces =
+      refused("number of pieces of the plan", "3", "must be a piece_view with a row for each");
+  BOOST_CHECK_EXCEPTION(micro_batches(whole, plan), invalid_input, refusal_of_pieces);
+
+  const micro_batches parts(text_of_pieces{whole, plan}, plan);
+  table_model<> model;
+  const auto setup = forward_setup(packed{}, &text_of_pieces::lengths);
+  const auto counts = count_valid(host, parts.all(), &text_of_pieces::lengths);
+  BOOST_TEST((counts == global_counts{3, 3}));
+  double sum = 0;
+  for (auto next = parts.begin(); next != parts.end();) {
+    auto step = run(next, model, setup, {.global_valid_toks = counts.tokens});
+    sum += step.loss(step.output.rows).value();
+  }
+  // Tokens 1 2 3, then 4 5, then 6.
+  const double expected = table_nll(1, 2) + table_nll(2, 3) + table_nll(4, 5);
+  BOOST_TEST(std::abs(sum - expected / 3) < 1e-14);
 }

@@ -27,7 +27,7 @@ class hasher {
   std::uint64_t state_ = 0x7365'7170'6163'6b01u;
 };
 
-/// The map of what is cut, a padded sequence or the row: every run of every shard.
+/// The map of one padded sequence: every run of every shard.
 template <context_parallel_policy C>
 constexpr void add_shards(hasher& hash, C cp, offset_t length) {
   for (offset_t rank = 0; rank < cp.size(); ++rank) {
@@ -42,10 +42,10 @@ constexpr void add_shards(hasher& hash, C cp, offset_t length) {
   }
 }
 
-/// The sharding by what it does to the row, or to the sequences: once for each padded length.
+/// The sharding by what it does to the sequences of the layout: once for each padded length.
 template <class View>
 constexpr void add_sharding(hasher& hash, const View& view) {
-  if (view.cp.cuts_row()) return add_shards(hash, view.cp, view.total);
+  if (view.cp.cuts_row()) return;  // in one way only, which the sizes tell
   std::vector<offset_t> lengths(static_cast<std::size_t>(view.segments));
   for (offset_t s = 0; s < view.segments; ++s) {
     lengths[static_cast<std::size_t>(s)] = view.padded_length(s);

@@ -49,6 +49,7 @@ class exchange {
     for (const sized_unit& u : sorted_units(costs)) put(rows_[nth(row_of_[nth(u.unit)])], u.unit);
     for (row& r : rows_) std::reverse(r.units.begin(), r.units.end());
   }
+  constexpr ~exchange() = default;  // for nvcc, which sees none where a member is a span
 
   /// Of the dearest row and the cheapest one that can help, whichever move of a unit or swap of two
   /// comes closest to making them equal; where none helps, the units of such two rows are parted anew.

@@ -132,6 +132,11 @@ constexpr std::vector<offset_t> lengths_of(Lengths&& lengths, const row_rules<Ro
            {"it must be at least 1, so that one can absorb the tail of ", status.limit,
             " tokens (or use ghost_tail)"});
   }
+  if (status.error == layout_error::total_not_divisible) {
+    reject({"tokens of row ", row}, status.value,
+           {"they must be a multiple of ", status.limit,
+            ", what the sharding divides the row by (total_multiple_of pads it)"});
+  }
   if (status.entry == layout_status::ghost) {
     reject({"padded length of the ghost sequence of row ", row}, status.value,
            {"it must be a multiple of ", status.limit, ", what the sharding divides by"});

@@ -14,7 +14,7 @@
 
 #include "../../../../examples/extending/thread_engine.hpp"
 #include "seqpack/comm/self.hpp"
-#include "seqpack/parallel/agree.hpp"
+#include "seqpack/parallel/agree_plan.hpp"
 #include "support/findings.hpp"
 #include "support/forged_group.hpp"
 #include "support/plan_agreement_suite.hpp"
