@@ -4,8 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <seqpack/draw/draw.hpp>
-#include <seqpack/draw/draw_plan_svg.hpp>
-#include <seqpack/plan/plan_steps.hpp>
+#include <seqpack/plan/plan.hpp>
 #include <seqpack/seqpack.hpp>
 #include <stdexcept>
 #include <string>

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <numeric>
+#include <seqpack/plan/plan.hpp>
 #include <seqpack/plan/plan_rows.hpp>
 #include <seqpack/seqpack.hpp>
 #include <stdexcept>

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <seqpack/parallel/agree_plan.hpp>
+#include <seqpack/plan/step_plan.hpp>
 #include <seqpack/seqpack.hpp>
 #include <span>
 #include <string>

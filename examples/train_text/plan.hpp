@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <seqpack/plan/plan_steps.hpp>
+#include <seqpack/plan/plan.hpp>
 #include <seqpack/seqpack.hpp>
 #include <span>
 #include <utility>

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
-#include <seqpack/plan/plan_steps.hpp>
-#include <seqpack/plan/step_summary.hpp>
+#include <seqpack/parallel/agree_plan.hpp>
+#include <seqpack/plan/plan.hpp>
 #include <seqpack/seqpack.hpp>
 #include <string>
 #include <vector>
