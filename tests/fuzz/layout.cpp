@@ -28,6 +28,7 @@ struct request {
   std::optional<offset_t> fixed;
   bool has_total = false;
   bool ghost = false;
+  bool ordered = false;
   std::vector<offset_t> order;  // slots
 };
 
@@ -45,7 +46,9 @@ void check_bounds(const View& view, const request& asked, const Lengths& lengths
   }
   const offset_t total =
       asked.fixed ? *asked.fixed : (content + asked.multiple - 1) / asked.multiple * asked.multiple;
-  const std::size_t last = asked.order.size() + (asked.ghost && asked.has_total ? 1 : 0);
+  // An order of no slots leaves the tail to nobody.
+  const bool ghost = asked.ghost || (asked.ordered && asked.order.empty());
+  const std::size_t last = asked.order.size() + (ghost && asked.has_total ? 1 : 0);
   if (last > asked.order.size()) require(view.cu_padded[last - 1] == content);
   require(view.cu[last] == real);
   require(view.cu_padded[last] == total);
@@ -102,6 +105,7 @@ void make(input& in, request asked, const Padding& padding, Sharding how) {
   if (in.flag()) {
     rows = in.numbers<Row>(12);
     options.order = rows;
+    asked.ordered = true;
     for (const Row row : rows) asked.order.push_back(row);
   } else {
     for (std::size_t k = 0; k < lengths.size(); ++k) {

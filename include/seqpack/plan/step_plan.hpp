@@ -162,6 +162,8 @@ class step_plan {
 
 }  // namespace seqpack
 
-/// Its iterators refer to the plan.
+/// \cond
+// Its iterators refer to the plan.
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<seqpack::rank_micro_batches> = true;
+/// \endcond

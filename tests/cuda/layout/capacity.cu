@@ -310,6 +310,37 @@ BOOST_AUTO_TEST_CASE(built_and_packed_in_a_graph_and_replayed_with_other_lengths
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_row_of_a_capacity_is_cut_as_a_whole) {
+  const testing::test_stream stream;
+  auto layout = capacity_layout(stream.executor(), {.sequences = sequences, .width = width},
+                                padding{each_multiple_of<1>{}, fixed_total<total>{}, ghost_tail{}},
+                                context_parallel<2, row_contiguous>{});
+  const device_array<int> lengths(std::vector<int>{13, 16, 0, 11, 0, 0});
+  const device_array<int> count(std::vector<int>{4});
+  layout.build(stream, lengths.data(), count.data());
+  const auto entries = static_cast<std::size_t>(sequences) + 2;
+  const device_array<int> q(entries), kv(entries), rows(2);
+  const auto params = make_gathered_key_params(
+      stream.executor(), layout, shard{1}, std::span<int>(q.data(), entries),
+      std::span<int>(kv.data(), entries), std::span<int>(rows.data(), 2));
+  const device_array<int> positions(total / 2);
+  per_token(stream.executor(), layout, shard{1},
+            position_ids(row_view(positions.data(), total / 2)));
+  stream.wait();
+  BOOST_TEST(refusal(layout, stream) == "");
+  // Rows 32 to 63: the last 8 tokens of sequence 3, and 24 of the ghost; spare entries repeat the end.
+  BOOST_TEST(q.values() == (std::vector{0, 0, 0, 0, 8, 32, 32, 32}),
+             boost::test_tools::per_element());
+  BOOST_TEST(kv.values() == (std::vector{0, 0, 0, 0, 11, 35, 35, 35}),
+             boost::test_tools::per_element());
+  BOOST_TEST(rows.values() == (std::vector{29, 64}), boost::test_tools::per_element());
+  BOOST_TEST(positions.values()[0] == 3);
+  BOOST_TEST(positions.values()[7] == 10);
+  BOOST_TEST(positions.values()[8] == 0);
+  BOOST_TEST(params.max_seqlen_q == total / 2);
+  BOOST_TEST(params.max_seqlen_kv == total);
+}
+
 BOOST_AUTO_TEST_CASE(lengths_in_the_memory_that_a_build_writes_are_refused) {
   const testing::test_stream stream;
   auto layout = make_capacity<absorb_tail>(stream);
