@@ -150,6 +150,10 @@ BOOST_AUTO_TEST_CASE(captured_and_replayed_with_other_bounds) {
   check_replay(
       parameters_name, stream, [&] { a.parameters(stream); }, change, a.sequences, a.bounds);
   check_replay(shard_bounds_name, stream, [&] { a.shards(stream); }, change, a.bounds);
+  arrays one(8, 1);
+  check_replay(
+      keys_name, stream, [&] { one.keys(stream); }, [&](int round) { one.set(round); }, one.bounds,
+      one.key_bounds);
 }
 
 BOOST_AUTO_TEST_CASE(lengths_of_masks) {
