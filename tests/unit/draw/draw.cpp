@@ -313,6 +313,7 @@ BOOST_AUTO_TEST_CASE(every_run_is_one_rectangle) {
   check_rectangles(make_layout(lengths, each4, context_parallel<2>{}));
   check_rectangles(make_layout(lengths, each4, context_parallel<4, contiguous>{}));
   check_rectangles(make_layout(lengths, each4, context_parallel<4, striped>{}));
+  check_rectangles(make_layout(lengths, each4, context_parallel<4, row_contiguous>{}));
   check_rectangles(make_layout(lengths, ghost, context_parallel<2>{}));
   check_rectangles(make_layout(std::vector<int>{0, 3, 0, 2, 0}, ghost, context_parallel<2>{}));
   check_rectangles(
