@@ -278,13 +278,15 @@ constexpr void for_each_run(const View& view, full_row_t, offset_t first, offset
 template <class View, class F>
 constexpr void for_each_run(const View& view, shard at, offset_t first, offset_t last, F&& f) {
   if (first >= last) return;
-  detail::with_static_sharding(view.cp, [&](const auto& cp) {
-    if (cp.cuts_row()) {
-      const offset_t base = cp.to_token({at.rank, 0}, view.total);
+  if constexpr (detail::may_cut_row<typename View::context_parallel_type>) {
+    if (view.cp.cuts_row()) {
+      const offset_t base = view.cp.to_token({at.rank, 0}, view.total);
       for_each_run(view, full_row, base + first, base + last,
                    [&](offset_t row, const token_run& run) { f(row - base, run); });
       return;
     }
+  }
+  detail::with_static_sharding(view.cp, [&](const auto& cp) {
     offset_t row = first;
     for (offset_t s = view.slot_at(row * cp.size()); row < last; ++s) {
       const offset_t begin = view.share_begin(s);

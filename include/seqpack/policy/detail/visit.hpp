@@ -9,6 +9,14 @@
 
 namespace seqpack::detail {
 
+/// Whether a policy may cut the whole row: what only these do is not compiled for the others.
+template <class ContextParallel>
+inline constexpr bool may_cut_row = true;
+template <class ContextParallel>
+  requires requires { typename ContextParallel::sharding_type; }
+inline constexpr bool may_cut_row<ContextParallel> =
+    requires(const typename ContextParallel::sharding_type& s) { s.cuts_row(); };
+
 /// Calls f with the policy or, where it chooses its sharding at run time, with the same policy of a
 /// static one: a loop over runs then asks once, and is the static one.
 template <class ContextParallel, class F>
