@@ -278,25 +278,32 @@ constexpr void for_each_run(const View& view, full_row_t, offset_t first, offset
 template <class View, class F>
 constexpr void for_each_run(const View& view, shard at, offset_t first, offset_t last, F&& f) {
   if (first >= last) return;
-  if constexpr (detail::may_cut_row<typename View::context_parallel_type>) {
-    if (view.cp.cuts_row()) {
-      const offset_t base = view.cp.to_token({at.rank, 0}, view.total);
+  detail::with_static_sharding(view.cp, [&](const auto& cp) {
+    using policy = std::remove_cvref_t<decltype(cp)>;
+    const auto runs_of_row = [&] {  // also where one rank has all of it
+      const offset_t base = cp.to_token({at.rank, 0}, view.total);
       for_each_run(view, full_row, base + first, base + last,
                    [&](offset_t row, const token_run& run) { f(row - base, run); });
-      return;
-    }
-  }
-  detail::with_static_sharding(view.cp, [&](const auto& cp) {
-    offset_t row = first;
-    for (offset_t s = view.slot_at(row * cp.size()); row < last; ++s) {
-      const offset_t begin = view.share_begin(s);
-      const offset_t end = min_of(view.share_begin(s + 1), last);
-      while (row < end) {
-        const shard_position p{at.rank, row - begin};
-        const offset_t padded = view.padded_length(s);
-        const offset_t count = min_of(cp.run(p, padded), end - row);
-        f(row, token_run{{s, cp.to_token(p, padded), view.length(s)}, count});
-        row += count;
+    };
+    // Each kind of sharding calls f in one place, so that compilers put it there.
+    if constexpr (detail::always_cuts_row<policy>) {
+      runs_of_row();
+    } else {
+      if constexpr (detail::may_cut_row<policy>) {
+        if (cp.cuts_row()) return runs_of_row();
+      }
+      const auto begin_in_shard = [&](offset_t s) { return divide(view.begin_of(s), cp.size()); };
+      offset_t row = first;
+      for (offset_t s = view.slot_at(row * cp.size()); row < last; ++s) {
+        const offset_t begin = begin_in_shard(s);
+        const offset_t end = min_of(begin_in_shard(s + 1), last);
+        while (row < end) {
+          const shard_position p{at.rank, row - begin};
+          const offset_t padded = view.padded_length(s);
+          const offset_t count = min_of(cp.run(p, padded), end - row);
+          f(row, token_run{{s, cp.to_token(p, padded), view.length(s)}, count});
+          row += count;
+        }
       }
     }
   });

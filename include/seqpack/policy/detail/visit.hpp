@@ -17,6 +17,13 @@ template <class ContextParallel>
 inline constexpr bool may_cut_row<ContextParallel> =
     requires(const typename ContextParallel::sharding_type& s) { s.cuts_row(); };
 
+/// Whether a policy does so with more than one rank, whatever its numbers are.
+template <class ContextParallel>
+inline constexpr bool always_cuts_row = false;
+template <class ContextParallel>
+  requires requires { requires ContextParallel::sharding_type::cuts_row(); }
+inline constexpr bool always_cuts_row<ContextParallel> = true;
+
 /// Calls f with the policy or, where it chooses its sharding at run time, with the same policy of a
 /// static one: a loop over runs then asks once, and is the static one.
 template <class ContextParallel, class F>
