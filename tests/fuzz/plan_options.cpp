@@ -1,12 +1,10 @@
 // The planner's command line, of any words: options whose numbers are within their limits, or an error in
 // words.
 #include <cstdint>
-#include <iterator>
 #include <span>
-#include <stdexcept>
 #include <string>
-#include <vector>
 
+#include "command_line.hpp"
 #include "input.hpp"
 #include "plan/options.hpp"
 
@@ -15,21 +13,13 @@ namespace {
 using seqpack::testing::input;
 using seqpack::testing::require;
 
-std::string word(input& in) {
-  static const char* const names[] = {"--capacity", "--ranks",      "--method",
-                                      "--cost",     "--hidden",     "--too-long",
-                                      "--pad-each", "--longest",    "--pad-total-multiple",
-                                      "--seed",     "--log-normal", "--pad-total-to",
-                                      "--tail",     "--format",     "balanced",
-                                      "attention",  "split",        "json",
-                                      "all",        "--",           "--lengths"};
-  switch (in.choice(4)) {
-    case 0: return names[in.choice(std::size(names))];
-    case 1: return std::to_string(in.number());
-    case 2: return names[in.choice(std::size(names))] + ("=" + std::to_string(in.number()));
-    default: return in.text(12);
-  }
-}
+constexpr const char* names[] = {"--capacity", "--ranks",      "--method",
+                                 "--cost",     "--hidden",     "--too-long",
+                                 "--pad-each", "--longest",    "--pad-total-multiple",
+                                 "--seed",     "--log-normal", "--pad-total-to",
+                                 "--tail",     "--format",     "balanced",
+                                 "attention",  "split",        "json",
+                                 "all",        "--",           "--lengths"};
 
 /// What --help prints is not looked at, and no file of this machine is read.
 bool harmless(const std::string& text) {
@@ -58,21 +48,10 @@ void require_limits(const plan_text::options& o) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   input in(std::span(data, size));
-  std::vector<std::string> words{"seqpack-plan"};
-  if (in.flag()) words.emplace_back("--lengths=" + std::to_string(in.number()) + ",3");
-  for (auto count = in.choice(8); count > 0; --count) {
-    std::string next = word(in);
-    next.resize(next.find('\0') == next.npos ? next.size() : next.find('\0'));
-    if (harmless(next)) words.push_back(next);
-  }
-  std::vector<const char*> arguments;
-  for (const std::string& text : words) arguments.push_back(text.c_str());
-  try {
-    const auto parsed =
-        plan_text::parse_options(static_cast<int>(arguments.size()), arguments.data());
+  const auto words = seqpack::testing::any_command_line(in, "seqpack-plan", names, harmless);
+  seqpack::testing::read_command_line(words, [](int argc, const char* const* argv) {
+    const auto parsed = plan_text::parse_options(argc, argv);
     if (parsed) require_limits(*parsed);
-  } catch (const std::invalid_argument& e) {
-    require(*e.what() != '\0');
-  }
+  });
   return 0;
 }
