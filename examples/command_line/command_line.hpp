@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <iostream>
@@ -76,18 +77,19 @@ Choice parse_choice(const char* entry, const std::string& text, choices<Choice> 
   seqpack::reject(entry, shown(text), "it must be one of " + names);
 }
 
-/// An option that takes a whole number; its range is part of the help.
+/// An option that takes a whole number; its range is part of the help, and so is the number without it
+/// where there is one.
 template <class Number>
 void add_number(CLI::App& app, const std::string& name, Number& value, const std::string& meaning,
                 whole_range range) {
-  app.add_option_function<std::string>(
-         name,
-         [name, &value, range](const std::string& text) {
-           value = static_cast<Number>(parse_number(name, text, range));
-         },
-         meaning + "; " + range.text())
-      ->type_name("N")
-      ->default_str(std::to_string(value));
+  auto* const option = app.add_option_function<std::string>(
+      name,
+      [name, &value, range](const std::string& text) {
+        value = static_cast<Number>(parse_number(name, text, range));
+      },
+      meaning + "; " + range.text());
+  option->type_name("N");
+  if constexpr (std::integral<Number>) option->default_str(std::to_string(value));
 }
 
 /// The arguments, last one first as CLI11 wants them. "--name=" becomes "--name" and an empty

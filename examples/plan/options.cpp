@@ -13,6 +13,7 @@ namespace plan_text {
 
 namespace {
 
+using command_line::add_number;
 using command_line::parse_choice;
 using command_line::parse_number;
 using command_line::whole_range;
@@ -25,25 +26,13 @@ void add(CLI::App& app, const char* name, const char* unit, const char* meaning,
   app.add_option_function<std::string>(name, std::forward<F>(read), meaning)->type_name(unit);
 }
 
-template <class Number>
-void add_number(CLI::App& app, const std::string& name, Number& value, const std::string& meaning,
-                whole_range range) {
-  app.add_option_function<std::string>(
-         name,
-         [name, &value, range](const std::string& text) {
-           value = static_cast<offset_t>(parse_number(name, text, range));
-         },
-         meaning + "; " + range.text())
-      ->type_name("N");
-}
-
 void add_source(CLI::App& app, options& o) {
   app.add_option(
          "files", o.files,
          "Text files, whose paragraphs are the sequences; without any, licence texts of the "
          "system")
       ->type_name("");
-  add_number(app, "--longest", o.longest, "Bytes of a sequence; longer paragraphs are cut (4096)",
+  add_number(app, "--longest", o.longest, "Bytes of a sequence; longer paragraphs are cut",
              {1, most_entries});
   add(app, "--lengths", "LIST", "Tokens per sequence instead, as 5,3,8; \"\" for none",
       [&o](const std::string& text) {
@@ -88,7 +77,7 @@ void add_plan(CLI::App& app, options& o) {
       [&o](const std::string& text) {
         o.attention = parse_choice<bool>("--cost", text, {{"tokens", false}, {"attention", true}});
       });
-  add_number(app, "--hidden", o.hidden, "h of --cost attention (4096)", {1, 1 << 20});
+  add_number(app, "--hidden", o.hidden, "h of --cost attention", {1, 1 << 20});
   add(app, "--too-long", "NAME",
       "Sequences that no row has room for: refuse, truncate or split (into pieces, each listed "
       "under "

@@ -38,9 +38,10 @@ namespace seqpack {
 /// padding
 /// \param ranks data-parallel ranks, from 1 to max_planned_ranks
 /// \param padding, cp the policies of the layouts; what is wrong and static does not compile
+/// \param options a sequence that takes more than the budget is refused, truncated or split by
+/// options.too_long, as plan_rows does it
 /// \throws invalid_input, naming the entry, its value and the limit: what plan_rows refuses; ranks or a
-/// steps_multiple out of range. A sequence that takes more than the
-/// budget is refused, truncated or split by options.too_long, as plan_rows does it.
+/// steps_multiple out of range.
 ///
 /// Allocates O(B + steps * ranks). O(B log^2 B); what moves and swaps may cost is bounded by O(B log B).
 /// Usable in constant expressions.

@@ -288,8 +288,9 @@ template <slot_lengths L>
 
 /// Checks the lengths against the policies and computes the sizes. Writes nothing.
 ///
-/// Without a total in the policy, or a sharding that divides it, nothing about the sums can be wrong
-/// as long as they fit, so then they are left to write_bounds, which makes them anyway, and one pass is saved.
+/// Without a total in the policy, and a sharding that could not divide it, nothing about the sums can be
+/// wrong as long as they fit. Then they are left to write_bounds, which makes them anyway, and one pass
+/// is saved.
 /// \throws invalid_input for a length below 0 or above the width, a padded length that the sharding
 /// does not divide, content above the fixed total, and sums above the index type.
 template <slot_lengths L, layout_index Index, class Rounding>
